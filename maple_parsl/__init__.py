@@ -1,0 +1,1 @@
+"""Maple: correct launches of distributed deep-learning training on any GPU cluster."""
