@@ -352,6 +352,22 @@ class Remote(Facts):
     note_for_users: str | None = None
 
 
+class Defaults(Model):
+    """What a person or group fixed for their own use of a site; never part of the shipped catalogue.
+
+    Attributes:
+        account, queue: used when a request names none.
+        run_root: folder that holds run directories, on a file system all nodes see.
+        max_node_hours: refuse jobs above; ask_above_node_hours: ask before jobs above.
+    """
+
+    account: str | None = None
+    queue: str | None = None
+    run_root: str | None = None
+    max_node_hours: float | None = None
+    ask_above_node_hours: float | None = None
+
+
 class Site(Model):
     """A cluster. See the module's parts; the file ``providers/<name>.toml`` has this shape."""
 
@@ -374,6 +390,7 @@ class Site(Model):
     storage: Storage | None = None
     detect: Detect | None = None
     remote: Remote | None = None
+    defaults: Defaults = Defaults()
 
     @model_validator(mode="after")
     def _names_resolve(self) -> Site:
