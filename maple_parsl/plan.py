@@ -111,7 +111,7 @@ class Launch(Part):
     mode: Literal["device", "node", "first"]
     dialect: Literal["slurm", "pals", "hydra", "openmpi", "ibrun", "local"]
     launcher: tuple[Word, ...]
-    container: tuple[str, ...] = ()
+    container: tuple[Word, ...] = ()
     framework: tuple[Word, ...] = ()
     program: tuple[Word, ...]
     watch_workers: bool = False
@@ -144,7 +144,7 @@ class RunPlace(Part):
 class Plan(Part):
     """Everything one launch needs, with where each value came from. JSON round trip: :meth:`to_json`."""
 
-    format: Literal[1] = FORMAT
+    format: Literal[1] = 1
     version: str
     title: str
     request: Request
