@@ -18,7 +18,7 @@ PROVIDERS = Path(__file__).resolve().parents[2] / "providers"
 FILES = sorted(PROVIDERS.rglob("*.toml"))
 SITES = {file: Site.model_validate(tomllib.loads(file.read_text())) for file in FILES}
 CURRENT = (
-    "aces anvil aurora bridges2 delta deltaai derecho expanse frontera frontier lonestar6 local perlmutter"
+    "aces anvil aurora bridges2 delta deltaai derecho expanse frontera frontier local lonestar6 perlmutter"
     " polaris sophia stampede3 vista"
 )
 
