@@ -70,6 +70,21 @@ class Catalogue:
             raise UnknownNameError("site", name, known, hint)
         return _record(canonical, self._index[canonical].files, self.notices)
 
+    def faults(self, name: str) -> tuple[ConfigurationError, ...]:
+        """What is wrong with each file of a site, also where a higher layer hides it."""
+        canonical = self._resolve(name)
+        sound: list[SiteFile] = []
+        faults: list[ConfigurationError] = []
+        for file in self._index[canonical].files if canonical else ():
+            try:
+                _record(canonical or name, [*sound, file], ())
+                sound.append(file)
+            except ConfigurationError as error:
+                faults.append(error)
+                if not sound:
+                    break  # nothing can be laid over a site that cannot be read
+        return tuple(faults)
+
     @cached_property
     def _listing(self) -> Listing:
         return list_files(self.environ, self.cwd, self.shipped or data_folder("providers"))

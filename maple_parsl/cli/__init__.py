@@ -45,10 +45,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _dispatch(argv: list[str]) -> int:
     import typer
+    from typer.main import get_command
+
+    from maple_parsl.cli.lazy import LazyGroup
+
+    class Maple(LazyGroup):
+        verbs = VERBS
 
     app = typer.Typer(
         name="maple",
-        cls=_group(),
+        cls=Maple,
         add_completion=False,
         pretty_exceptions_enable=False,
         no_args_is_help=True,
@@ -56,8 +62,6 @@ def _dispatch(argv: list[str]) -> int:
         help="Correct launches of distributed deep-learning training on any GPU cluster.",
     )
     app.callback()(_root)
-    from typer.main import get_command
-
     try:
         result = get_command(app).main(argv, prog_name="maple", standalone_mode=False)
     except typer.Abort:
@@ -80,12 +84,6 @@ def _dispatch(argv: list[str]) -> int:
 
 def _root() -> None:
     pass
-
-
-def _group() -> Any:
-    from maple_parsl.cli.lazy import LazyGroup
-
-    return type("MapleGroup", (LazyGroup,), {"verbs": VERBS})
 
 
 def _fail(message: str, code: int) -> int:

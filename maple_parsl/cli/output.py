@@ -60,10 +60,10 @@ def _jsonable(value: Any) -> Any:
         return {field.name: _jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(key): _jsonable(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [
-            _jsonable(inner) for inner in (sorted(value) if isinstance(value, set | frozenset) else value)
-        ]
+    if isinstance(value, set | frozenset):
+        value = sorted(value)
+    if isinstance(value, list | tuple):
+        return [_jsonable(inner) for inner in value]
     if isinstance(value, date):
         return value.isoformat()
     return str(value) if isinstance(value, PurePath) else value
