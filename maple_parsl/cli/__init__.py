@@ -57,13 +57,12 @@ def _dispatch(argv: list[str]) -> int:
         cls=Maple,
         add_completion=False,
         pretty_exceptions_enable=False,
-        no_args_is_help=True,
         rich_markup_mode=None,
         help="Correct launches of distributed deep-learning training on any GPU cluster.",
     )
     app.callback()(_root)
     try:
-        result = get_command(app).main(argv, prog_name="maple", standalone_mode=False)
+        result = get_command(app).main(argv or ["--help"], prog_name="maple", standalone_mode=False)
     except typer.Abort:
         return 130
     except SystemExit as error:  # typer, for a pipe that nobody reads any more
@@ -74,9 +73,6 @@ def _dispatch(argv: list[str]) -> int:
         if message is None:
             raise
         context: Any = getattr(error, "ctx", None)
-        if not message():
-            sys.stdout.write(f"{context.get_help()}\n" if context else "")
-            return 2
         hint = f"\n{context.get_usage()}" if context else ""
         return _fail(f"{message()}{hint}", 2)
     return result if isinstance(result, int) else 0

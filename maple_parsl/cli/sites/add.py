@@ -32,21 +32,21 @@ def add_site(name: str, scheduler: str | None, folder: Path | None, force: bool,
     if as_json:
         emit_json({"name": known or name, "file": path, "new": not known, "read": read})
         return
-    out = console()
-    out.print(clean(f"written: {path}"), overflow="fold")
     use = known or name if read else str(path)
+    lines = [f"written: {path}"]
     if known:
-        out.print(
-            clean(f"{known} is known; this file holds your own changes. See them: maple sites show {use}")
+        lines.append(
+            f"{known} is known; the file is for your own changes. The result: maple sites show {use}"
         )
     else:
-        out.print(
-            clean(f"1. fill in what is marked EDIT\n2. maple sites check {use}\n3. maple sites show {use}")
-        )
+        lines += [
+            "1. fill in what is marked EDIT",
+            f"2. maple sites check {use}",
+            f"3. maple sites show {use}",
+        ]
     if not read:
-        out.print(
-            clean(f"to use the site by name: export MAPLE_SITE_PATH={target.absolute()}"), overflow="fold"
-        )
+        lines.append(f"to use the site by name: export MAPLE_SITE_PATH={target.absolute()}")
+    console().print(clean("\n".join(lines)), overflow="fold")
 
 
 def write(path: Path, text: str, force: bool) -> None:

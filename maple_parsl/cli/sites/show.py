@@ -29,25 +29,19 @@ def show_site(name: str, origins: bool, as_json: bool) -> None:
 
     out = console()
     for group, values in _groups(record).items():
-        origin = record.origin(group) if group else record.origin("name")
+        origin = record.origin(group or "name")
         out.print(clean(group or record.site.name), style="bold")
-        if group:
-            out.print(clean(f"  {origin.source}, checked {origin.checked_on}"), style="dim", overflow="fold")
+        out.print(clean(f"  {_behind(origin, origins)}"), style="dim", overflow="fold")
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
         table.add_column(width=2)
         table.add_column(no_wrap=True)
-        table.add_column(overflow="fold", ratio=1)
-        if origins:
-            table.add_column(overflow="fold", ratio=1, style="dim")
+        table.add_column(overflow="fold")
+        table.add_column(overflow="fold", style="dim")
         for key, value in values.items():
-            full = f"{group}.{key}" if group else key
-            mine = record.origin(full)
-            text = (
-                _shown(value)
-                if origins or mine.layer == origin.layer
-                else f"{_shown(value)}  ← {_where(mine)}"
-            )
-            table.add_row("", clean(key), clean(text), *([clean(_behind(mine))] if origins else []))
+            mine = record.origin(f"{group}.{key}" if group else key)
+            # The heading speaks for the values that share its origin.
+            behind = _behind(mine, True) if mine != origin else "as above" if origins else ""
+            table.add_row("", clean(key), clean(_shown(value)), clean(behind))
         out.print(table)
     for notice in record.notices:
         console(stderr=True).print(clean(f"note: {notice}"))
@@ -58,15 +52,8 @@ def _groups(record: SiteRecord) -> dict[str, dict[str, Any]]:
     groups: dict[str, dict[str, Any]] = {"": {}}
     for key, value in _values(record.site.model_dump(mode="json", exclude_unset=True), ""):
         parts = key.split(".")
-        depth = (
-            0
-            if len(parts) == 1
-            else 2
-            if parts[0] in _NAMED
-            else 3
-            if parts[0:2] == ["queues", "entry"]
-            else 1
-        )
+        depth = 2 if parts[0] in _NAMED else 3 if key.startswith("queues.entry.") else 1
+        depth = min(depth, len(parts) - 1)
         group, rest = ".".join(parts[:depth]), ".".join(parts[depth:])
         if rest not in ("source", "checked_on"):
             groups.setdefault(group, {})[rest] = value
@@ -93,10 +80,8 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _where(origin: Origin) -> str:
-    return f"{origin.layer} file {origin.file}"
-
-
-def _behind(origin: Origin) -> str:
-    source = "" if origin.source == str(origin.file) else f"\n{origin.source}"
-    return f"{_where(origin)}{source}\nchecked {origin.checked_on}"
+def _behind(origin: Origin, with_file: bool) -> str:
+    own = origin.source == str(origin.file)
+    source = "stated in that file" if own and with_file else origin.source
+    place = f"{origin.layer} file {origin.file}: " if with_file else ""
+    return f"{place}{source}, checked {origin.checked_on}"

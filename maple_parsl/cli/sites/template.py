@@ -25,7 +25,7 @@ _QUEUE = {"slurm": '"partition", or "qos"', "pbs": '"queue"'}
 _GPU = {"slurm": "gpus-per-node, gpus or gres", "pbs": "select-ngpus"}
 _PLACE = {
     "slurm": '# constraint = ""\n# gres_type = ""',
-    "pbs": '# select = ""                          # resources of one chunk, after the count\n# select_unit = "node"',
+    "pbs": '# select = ""                          # one chunk, after the count\n# select_unit = "node"',
 }
 _DETECT = {
     "slurm": '# slurm_cluster = ""                   # scontrol show config | grep ClusterName',
@@ -36,9 +36,9 @@ _DETECT = {
 def new_site(name: str, scheduler: str) -> str:
     """A whole site: the least that can be read; all else is commented out, because it is not known."""
     return f'''\
-# The site {name}, as facts. Fill in what is marked EDIT. Take the # from a line when you know its value; leave
-# out what you do not know: Maple never guesses it. For every group, say where the facts are stated (source)
-# and on which day you compared them (checked_on). `maple sites check {name}` lists what is left to do.
+# The site {name}, as facts. Fill in what is marked EDIT. Take the # from a line when you know its value;
+# leave out what you do not know: Maple never guesses it. For every group, say where the facts are stated
+# (source) and on which day you compared them (checked_on). `maple sites check` lists what is left to do.
 format = 1
 name = "{name}"
 title = "EDIT: {name}"
@@ -129,8 +129,8 @@ torch_device = "cpu"                    # EDIT: cuda (NVIDIA and AMD), xpu (Inte
 def own_changes(name: str) -> str:
     """A person's changes to a known site."""
     return f'''\
-# Your own changes to {name}. Only what stands here differs from the site as Maple knows it: tables are merged,
-# queues by their name, and any other value is replaced. See the result: maple sites show {name} --origins
+# Your own changes to {name}. Only what stands here differs from the site as Maple knows it: tables and
+# queues of the same name are merged, other values replaced. See maple sites show {name} --origins
 extends = "{name}"
 
 [defaults]
