@@ -45,7 +45,8 @@ def overlay(below: Tree, above: Tree, path: Path = ()) -> Tree:
         elif isinstance(old, dict) and isinstance(value, dict):
             result[key] = overlay(old, value, (*path, key))
         elif isinstance(old, Leaf) and isinstance(value, Leaf):
-            result[key] = value
+            if not (key == "name" and path[:-1] == QUEUES):  # the scheduler knows the first spelling
+                result[key] = value
         else:
             shape, other = ("a table", "a value") if isinstance(value, dict) else ("a value", "a table")
             raise ConfigurationError(
