@@ -113,7 +113,7 @@ def _directive_word(text: str) -> str:
 def _cost(plan: Plan) -> list[str]:
     if plan.node_hours is None:
         return []
-    charge = f", charged x {plan.charge:g}" if plan.charge else ""
+    charge = f", charged x {plan.charge:g}" if plan.charge not in (None, 1) else ""
     return [f"# At most {plan.walltime} x {plan.shape.nodes} = {plan.node_hours:.2f} node-hours{charge}."]
 
 
