@@ -125,8 +125,7 @@ class Launcher(Facts):
 
     Attributes:
         command: the executable (``srun``, ``mpiexec``, ``mpirun``, ``ibrun``).
-        dialect: whose options it takes. ``local`` starts the processes itself, on this machine; ``jsrun``
-            only describes retired sites.
+        dialect: whose options it takes. ``local`` starts the processes itself, on this machine.
         flags: options always given.
         per_device_flags: further options when one process per device is started.
         per_node_flags: further options when one process per node is started.
@@ -134,10 +133,11 @@ class Launcher(Facts):
         rank, local_rank, world_size, node_rank: environment variables, the first one set is used. An empty
             ``local_rank`` means the launcher sets none and it is derived from the rank.
         one_device_visible: each process sees only its own device, as device 0 (``--gpus-per-task=1``).
+        preferred_style: how PyTorch programs start here by default, as the site's documents have it.
     """
 
     command: str
-    dialect: Literal["slurm", "pals", "hydra", "openmpi", "ibrun", "local", "jsrun"]
+    dialect: Literal["slurm", "pals", "hydra", "openmpi", "ibrun", "local"]
     flags: tuple[Line, ...] = ()
     per_device_flags: tuple[Line, ...] = ()
     per_node_flags: tuple[Line, ...] = ()
@@ -148,6 +148,7 @@ class Launcher(Facts):
     world_size: tuple[Variable, ...] = ()
     node_rank: tuple[Variable, ...] = ()
     one_device_visible: bool = False
+    preferred_style: Literal["per-node", "per-device"] = "per-node"
 
 
 class Rendezvous(Facts):
@@ -177,6 +178,7 @@ class Environment(Facts):
         base: lines every job needs (modules of the site).
         framework: lines that bring the site's own PyTorch; used when the request names no environment.
         framework_note: what to do where the site offers none.
+        conda: lines that bring the ``conda`` command, for a user's own conda environment.
         exports: variables always set.
         network: variables set on jobs of more than one node (NCCL, RCCL, oneCCL, libfabric).
         network_prepend: paths put in front of LD_LIBRARY_PATH on jobs of more than one node.
@@ -189,6 +191,7 @@ class Environment(Facts):
     base: tuple[Line, ...] = ()
     framework: tuple[Line, ...] = ()
     framework_note: str | None = None
+    conda: tuple[Line, ...] = ()
     exports: dict[Variable, str] = {}
     network: dict[Variable, str] = {}
     network_prepend: tuple[str, ...] = ()

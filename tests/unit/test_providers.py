@@ -25,11 +25,7 @@ CURRENT = (
 each_file = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 each_kind = pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(kind, id=f"{site.name}-{name}")
-        for site in SITES.values()
-        for name, kind in site.kinds.items()
-    ],
+    [pytest.param(kind, id=f"{site.name}-{name}") for site in SITES.values() for name, kind in site.kinds.items()],
 )
 each_queue = pytest.mark.parametrize(
     "queue",
