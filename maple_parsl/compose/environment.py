@@ -85,12 +85,13 @@ def exports(context: Context, target: Target, template: Template, shape: Shape) 
         for name, value in facts.network.items():
             put(name, value, context.fact(f"{where}.network", facts, "network of jobs on several nodes"))
         nccl = site.rendezvous.interface if kind.backend == "nccl" else None
-        for name, value, key in (
+        for name, interface, key in (
             ("NCCL_SOCKET_IFNAME", nccl, "interface"),
             ("GLOO_SOCKET_IFNAME", site.rendezvous.gloo_interface, "gloo_interface"),
         ):
-            if value and name not in made:
-                put(name, value, context.fact(f"rendezvous.{key}", site.rendezvous, "the network between nodes"))
+            if interface and name not in made:
+                origin = context.fact(f"rendezvous.{key}", site.rendezvous, "the network between nodes")
+                put(name, interface, origin)
     put(
         "MAPLE_DEVICE",
         kind.torch_device,
