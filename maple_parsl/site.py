@@ -125,7 +125,8 @@ class Launcher(Facts):
 
     Attributes:
         command: the executable (``srun``, ``mpiexec``, ``mpirun``, ``ibrun``).
-        dialect: whose options it takes. ``local`` starts the processes itself, on this machine.
+        dialect: whose options it takes. ``local`` starts the processes itself, on this machine; ``jsrun``
+            only describes retired sites.
         flags: options always given.
         per_device_flags: further options when one process per device is started.
         per_node_flags: further options when one process per node is started.
@@ -137,7 +138,7 @@ class Launcher(Facts):
     """
 
     command: str
-    dialect: Literal["slurm", "pals", "hydra", "openmpi", "ibrun", "local"]
+    dialect: Literal["slurm", "pals", "hydra", "openmpi", "ibrun", "local", "jsrun"]
     flags: tuple[Line, ...] = ()
     per_device_flags: tuple[Line, ...] = ()
     per_node_flags: tuple[Line, ...] = ()

@@ -33,10 +33,10 @@ def compose(
         ComposeError: with every reason found, each saying what to do.
         UnknownNameError: for a model, paradigm or template that Maple does not have.
     """
+    context = Context(request, site, site_origin)
     scheduler = site.scheduler.kind
     if site.status == "retired" or scheduler == "lsf":
         raise ComposeError([f"{site.title} is retired{f': {site.status_note}' if site.status_note else ''}"])
-    context = Context(request, site, site_origin)
     paradigm = _paradigm(context)
     _required(context)
     nodes = _nodes(context)
@@ -52,7 +52,7 @@ def compose(
     exports = environment.exports(context, chosen, template, form)
     tree = launch.launch(context, chosen, template, paradigm, form, degrees, tuple(export.name for export in exports))
     options = directives(context, chosen, form, template.style)
-    steps = environment.setup(context, chosen)
+    steps = environment.setup(context, chosen, form)
     if request.requeue and site.scheduler.kind == "pbs":
         context.finding(
             "requeue-pbs",
