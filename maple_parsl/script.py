@@ -39,7 +39,7 @@ def lines(plan: Plan) -> Iterator[ScriptLine]:
         *_cost(plan),
         f"# Written by Maple {plan.version}.",
         "# shellcheck disable=SC2317,SC2329 # functions called from traps",
-        "# shellcheck disable=SC2016 # what is in single quotes is meant as it stands",
+        "# shellcheck disable=SC1090,SC1091,SC2016 # files of the site; what is in single quotes is meant so",
         "",
     )
     yield from _place(plan)

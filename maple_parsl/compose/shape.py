@@ -61,6 +61,8 @@ def shape(context: Context, target: Target, nodes: int, devices: int, style: Sty
     per_device = kind.cpus_per_device
     if per_device is None and kind.cores is not None:
         per_device = max(1, kind.cores // kind.devices)
+    if per_device is not None and request.whole_gpus and kind.gpus:
+        per_device *= kind.devices // kind.gpus
     tasks = devices if style == "per-device" else 1
     if request.cpus is not None:
         cpus: int | None = request.cpus * (1 if style == "per-device" else devices)

@@ -11,7 +11,7 @@
 # At most 00:30:00 x 2 = 1.00 node-hours.
 # Written by Maple 0.1.0.
 # shellcheck disable=SC2317,SC2329 # functions called from traps
-# shellcheck disable=SC2016 # what is in single quotes is meant as it stands
+# shellcheck disable=SC1090,SC1091,SC2016 # files of the site; what is in single quotes is meant so
 
 # --- This run
 MAPLE_JOB_ID="${PBS_JOBID-}"
@@ -65,21 +65,16 @@ export MASTER_ADDR MASTER_PORT
 
 # --- What each started process runs
 export MAPLE_MINIAPP="$MAPLE_RUN_DIR/miniapps/train.py"
-export MAPLE_TASKS=2 MAPLE_LOCAL_SIZE=1 MAPLE_ONE_DEVICE=0 MAPLE_POLL_LIMIT=0
-export MAPLE_RANK_VARS="PMI_RANK PALS_RANKID" MAPLE_LOCAL_VARS=""
+export MAPLE_TASKS=8 MAPLE_LOCAL_SIZE=4 MAPLE_ONE_DEVICE=0 MAPLE_POLL_LIMIT=0
+export MAPLE_RANK_VARS="PMI_RANK PALS_RANKID" MAPLE_LOCAL_VARS="PMI_LOCAL_RANK PALS_LOCAL_RANKID"
 export MAPLE_SIZE_VARS="PMI_SIZE" MAPLE_NODE_VARS=""
 export MAPLE_VISIBLE_NAME="" MAPLE_VISIBLE_DEVICES=""
 maple_put "$MAPLE_RUN_DIR/bin/task.sh" <<'MAPLE_END_OF_TASK'
 <task.sh>
 MAPLE_END_OF_TASK
-maple_put "$MAPLE_RUN_DIR/bin/start.sh" <<'MAPLE_END_OF_START'
-exec python3 -m torch.distributed.run --nnodes=2 --nproc-per-node=4 --node-rank="$NODE_RANK" \
-  --master-addr="$MASTER_ADDR" --master-port="$MASTER_PORT" --no-python sh "$MAPLE_TASK" worker \
-  python3 -u "$MAPLE_MINIAPP" --model gpt --paradigm ddp
-MAPLE_END_OF_START
 
 # --- Launch
 export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh" MAPLE_START="$MAPLE_RUN_DIR/bin/start.sh"
-maple_launch mpiexec -n 2 --ppn 1 --cpu-bind=none \
-  sh "$MAPLE_TASK" node sh "$MAPLE_START"
+maple_launch mpiexec -n 8 --ppn 4 --cpu-bind none \
+  sh "$MAPLE_TASK" device python3 -u "$MAPLE_MINIAPP" --model gpt --paradigm ddp
 maple_finish

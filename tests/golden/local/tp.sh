@@ -3,7 +3,7 @@
 # gpt tp on 1 node x 2 at This machine
 # Written by Maple 0.1.0.
 # shellcheck disable=SC2317,SC2329 # functions called from traps
-# shellcheck disable=SC2016 # what is in single quotes is meant as it stands
+# shellcheck disable=SC1090,SC1091,SC2016 # files of the site; what is in single quotes is meant so
 
 # --- This run
 MAPLE_JOB_ID="local-$$"

@@ -13,7 +13,7 @@
 # At most 00:30:00 x 2 = 1.00 node-hours, charged x 3.
 # Written by Maple 0.1.0.
 # shellcheck disable=SC2317,SC2329 # functions called from traps
-# shellcheck disable=SC2016 # what is in single quotes is meant as it stands
+# shellcheck disable=SC1090,SC1091,SC2016 # files of the site; what is in single quotes is meant so
 
 # --- This run
 MAPLE_JOB_ID="${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}"
