@@ -18,7 +18,8 @@ from maple_parsl.errors import ConfigurationError
 KEYS = st.sampled_from(["a", "b", "c", "source"])
 SCALARS = st.one_of(st.integers(0, 3), st.sampled_from(["x", "y"]), st.lists(st.integers(0, 2), max_size=2))
 TABLES = st.recursive(
-    st.dictionaries(KEYS, SCALARS, max_size=3), lambda inner: st.dictionaries(KEYS, inner | SCALARS, max_size=3)
+    st.dictionaries(KEYS, SCALARS, max_size=3),
+    lambda inner: st.dictionaries(KEYS, inner | SCALARS, max_size=3),
 )
 QUEUES = st.lists(
     st.fixed_dictionaries(
@@ -94,7 +95,9 @@ def test_the_origins_cover_each_stated_value_of_a_site(world: World, name: str) 
 
 
 @given(
-    st.sampled_from(["", "scheduler", "directives", "kinds.gpu", "launchers.default", "environments.default"]),
+    st.sampled_from(
+        ["", "scheduler", "directives", "kinds.gpu", "launchers.default", "environments.default"]
+    ),
     st.from_regex(r"[a-z]{3,12}", fullmatch=True).map(lambda key: f"zz_{key}"),
 )
 @settings(max_examples=40, deadline=None)
