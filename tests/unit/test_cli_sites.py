@@ -177,6 +177,32 @@ def test_a_name_that_is_none_is_refused(world: World, maple: Out, name: str) -> 
     assert maple("sites", "add", "--scheduler", "pbs", "--", name)[0] == 2
 
 
+def test_a_known_site_with_a_broken_file_is_not_defined_anew(world: World, maple: Out) -> None:
+    path = world.write("user", "[kinds", "heron.toml")
+    assert maple("sites", "add", "heron-pbs", "--scheduler", "pbs")[0] == 3
+    assert str(path) in maple.err
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_folder_that_is_a_file_is_refused(world: World, maple: Out, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for folder in ("file", "file/deeper"):
+        words = ("sites", "add", "plover", "--scheduler", "pbs", "--path", str(tmp_path / folder))
+        assert maple(*words)[0] == 3
+        assert "not a folder" in maple.err
+
+
+def test_a_file_system_without_links_will_do(
+    world: World, maple: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(*_: object) -> None:
+        raise PermissionError(1, "no links here")
+
+    monkeypatch.setattr("os.link", link)
+    assert maple("sites", "add", "plover", "--scheduler", "pbs")[0] == 0
+    assert maple("sites", "add", "plover", "--scheduler", "pbs")[0] == 3
+
+
 def test_an_unknown_scheduler_is_refused(world: World, maple: Out, monkeypatch: pytest.MonkeyPatch) -> None:
     assert maple("sites", "add", "plover", "--scheduler", "slrum")[0] == 2
     assert "did you mean slurm" in maple.err
