@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from site_world import DATA, World
+from tests.unit.site_world import DATA, World
 
 from maple_parsl.catalogue import Catalogue, user_folder
 from maple_parsl.data import data_folder

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from site_world import DATA, World
+from tests.unit.site_world import DATA, World
 
 from maple_parsl.errors import ConfigurationError
 

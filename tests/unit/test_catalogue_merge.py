@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from site_world import DATA, World
+from tests.unit.site_world import DATA, World
 
 from maple_parsl.catalogue.merge import Tree, annotate, leaves, overlay, plain
 from maple_parsl.catalogue.record import Layer, Origin
@@ -22,9 +22,7 @@ TABLES = st.recursive(
     lambda inner: st.dictionaries(KEYS, inner | SCALARS, max_size=3),
 )
 QUEUES = st.lists(
-    st.fixed_dictionaries(
-        {"name": st.sampled_from(["q", "Q", "r", "s"])}, optional={"max_nodes": st.integers(1, 3)}
-    ),
+    st.fixed_dictionaries({"name": st.sampled_from(["q", "Q", "r", "s"])}, optional={"max_nodes": st.integers(1, 3)}),
     max_size=3,
     unique_by=lambda queue: queue["name"].lower(),
 )
