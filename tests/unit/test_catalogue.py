@@ -6,11 +6,11 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from tests.unit.site_world import DATA, World
 
 from maple_parsl.catalogue import Catalogue, user_folder
 from maple_parsl.data import data_folder
 from maple_parsl.errors import ConfigurationError, UnknownNameError
+from tests.unit.site_world import DATA, World
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.unit.site_world import DATA, World
 
 from maple_parsl.errors import ConfigurationError
+from tests.unit.site_world import DATA, World
 
 
 @pytest.fixture

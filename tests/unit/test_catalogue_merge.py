@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.site_world import DATA, World
 
 from maple_parsl.catalogue.merge import Tree, annotate, leaves, overlay, plain
 from maple_parsl.catalogue.record import Layer, Origin
 from maple_parsl.errors import ConfigurationError
+from tests.unit.site_world import DATA, World
 
 KEYS = st.sampled_from(["a", "b", "c", "source"])
 SCALARS = st.one_of(st.integers(0, 3), st.sampled_from(["x", "y"]), st.lists(st.integers(0, 2), max_size=2))
@@ -93,9 +93,7 @@ def test_the_origins_cover_each_stated_value_of_a_site(world: World, name: str) 
 
 
 @given(
-    st.sampled_from(
-        ["", "scheduler", "directives", "kinds.gpu", "launchers.default", "environments.default"]
-    ),
+    st.sampled_from(["", "scheduler", "directives", "kinds.gpu", "launchers.default", "environments.default"]),
     st.from_regex(r"[a-z]{3,12}", fullmatch=True).map(lambda key: f"zz_{key}"),
 )
 @settings(max_examples=40, deadline=None)

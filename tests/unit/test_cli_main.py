@@ -106,9 +106,7 @@ def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
         "MAPLE_SITE_PATH": str(Path(__file__).parent / "data"),
         "MAPLE_CONFIG_HOME": str(tmp_path),
     }
-    done = subprocess.run(
-        [sys.executable, "-c", code], stdout=writer, stderr=subprocess.PIPE, env=environ, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], stdout=writer, stderr=subprocess.PIPE, env=environ, check=False)
     os.close(writer)
     assert done.stderr == b""
     assert done.returncode == 1

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
-from site_world import DATA, World
 
 from maple_parsl.catalogue import Catalogue
 from maple_parsl.cli import main
+from maple_parsl.cli.sites.listing import executed_on
+from maple_parsl.site import Scheduler
+from tests.unit.site_world import DATA, World
 
 
 @pytest.fixture
@@ -60,6 +62,11 @@ def test_the_list_says_what_a_user_chooses_by(world: World, maple: Out) -> None:
     assert [site["name"] for site in listed] == ["heron", "tern"]
     assert listed[1]["queues"] == 2
     assert listed[0]["queues"] is None
+
+
+def test_every_scheduler_a_site_may_have_can_be_listed() -> None:
+    for kind in get_args(Scheduler.model_fields["kind"].annotation):
+        assert executed_on({"scheduler": kind, "executed_on": None})
 
 
 def test_a_broken_site_is_listed_with_its_reason(world: World, maple: Out) -> None:
@@ -123,9 +130,7 @@ def test_check_finds_broken_files_of_every_layer(world: World, maple: Out) -> No
     assert maple("sites", "check", str(user))[0] == 3
 
 
-def test_check_finds_a_place_that_is_not_there(
-    world: World, maple: Out, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_finds_a_place_that_is_not_there(world: World, maple: Out, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MAPLE_SITE_PATH", f"{world.group_path}:/no/such/place")
     assert maple("sites", "check", "--max-age-days", "1000000")[0] == 3
 
@@ -192,9 +197,7 @@ def test_a_folder_that_is_a_file_is_refused(world: World, maple: Out, tmp_path: 
         assert "not a folder" in maple.err
 
 
-def test_a_file_system_without_links_will_do(
-    world: World, maple: Out, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_system_without_links_will_do(world: World, maple: Out, monkeypatch: pytest.MonkeyPatch) -> None:
     def link(*_: object) -> None:
         raise PermissionError(1, "no links here")
 
@@ -211,9 +214,7 @@ def test_an_unknown_scheduler_is_refused(world: World, maple: Out, monkeypatch: 
     assert "neither sbatch nor qsub" in maple.err
 
 
-def test_here_names_the_site_and_the_evidence(
-    world: World, maple: Out, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_here_names_the_site_and_the_evidence(world: World, maple: Out, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERN_HOST", "tern")
     code, out = maple("sites", "here")
     assert code == 0

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from site_world import World
 
 from maple_parsl.errors import UnknownNameError
 from maple_parsl.here import Detection, LocalDevices, ask, detect_devices, detect_site
 from maple_parsl.here import detection as detection_module
+from tests.unit.site_world import World
 
 
 @pytest.fixture
