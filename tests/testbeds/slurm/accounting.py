@@ -101,13 +101,12 @@ class Accounting:
         self._start_servers()
 
     def stop(self) -> None:
-        """A clean end of both, so that the data folder can be copied."""
-        for pid_file in ("run/slurmdbd.pid", "db/m.pid"):
-            path = self.prefix / pid_file
-            pid = path.read_text().strip()
-            self.run(["kill", pid])
-            wait_until(lambda pid=pid: self.run(["sh", "-c", f"kill -0 {pid} || echo gone"], check=False) != "", pid_file)
-            path.unlink(missing_ok=True)
+        """End both so that the data folder can be copied: slurmdbd at once, mariadbd in good order."""
+        dbd, server = self.prefix / "run/slurmdbd.pid", self.prefix / "db/m.pid"
+        self.run(["kill", "-KILL", dbd.read_text().strip()])
+        dbd.unlink()
+        self.run(["kill", server.read_text().strip()])
+        wait_until(lambda: not server.exists(), "mariadbd to end")
 
     def _start_servers(self) -> None:
         log = self.prefix / "log/mariadbd.log"
@@ -141,9 +140,9 @@ class Accounting:
         controller()  # it brings the GPU resource that the QOS limit names
         if self.config.gpus:
             wait_until(lambda: "gres|gpu" in (self._tells("tres") or ""), "the gpu resource to be known")
+        stop_controller()
         for lines in account_commands(self.config):
             self._sacctmgr(lines)
-        stop_controller()
         self.stop()
         self._save()
 

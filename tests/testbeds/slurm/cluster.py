@@ -83,8 +83,7 @@ class Testbed(JobCommands):
             self._start_munge()
             if accounting:
                 books = Accounting(self.prefix, self.config, self.cache, self._output)
-                books.start(self.start_controller, self._end_controller)
-                self._forget_controller()
+                books.start(self.start_controller, self._forget_controller)
             self.start_controller()
             self._start_slurmd(self.nodes)
             self.wait_idle()
@@ -241,17 +240,12 @@ class Testbed(JobCommands):
     def _controller_pid(self) -> str:
         return (self.prefix / "run/slurmctld.pid").read_text().strip()
 
-    def _end_controller(self) -> None:
-        pid = self._controller_pid()
-        self.run(["kill", pid])
-        wait_until(lambda: self.run(["kill", "-0", pid], check=False).returncode != 0, "slurmctld to end")
-
     def _forget_controller(self) -> None:
-        """Start from scratch after the accounting image was made."""
-        for name in ("state",):
-            shutil.rmtree(self.prefix / name)
-            (self.prefix / name).mkdir()
-        (self.prefix / "run/slurmctld.pid").unlink(missing_ok=True)
+        """End the controller that helped to make the accounting image, and what it knew."""
+        self.stop_controller()
+        shutil.rmtree(self.prefix / "state")
+        (self.prefix / "state").mkdir()
+        (self.prefix / "run/slurmctld.pid").unlink()
 
     def _output(self, argv: Sequence[str], *, input: str | None = None, check: bool = True) -> str:
         done = self.run(argv, input=input, check=check, cwd="/", timeout=120)
