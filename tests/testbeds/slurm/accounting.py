@@ -123,8 +123,14 @@ class Accounting:
         return None if "FAILED" in answer else answer
 
     def _make_image(self, controller: Callable[[], None], stop_controller: Callable[[], None]) -> None:
-        install = ["mariadb-install-db", "--no-defaults", f"--datadir={self.data}", "--user=root", "--skip-test-db"]
-        self.run([*install, "--auth-root-authentication-method=socket", "--skip-name-resolve"])
+        install = [
+            "mariadb-install-db",
+            "--no-defaults",
+            "--user=root",
+            "--skip-test-db",
+            "--skip-name-resolve",
+        ]
+        self.run([*install, f"--datadir={self.data}", "--auth-root-authentication-method=socket"])
         bootstrap = "\n".join(
             [
                 "FLUSH PRIVILEGES;",

@@ -7,7 +7,6 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -16,8 +15,8 @@ from typing import Any, ClassVar
 from . import config as live
 from .accounting import Accounting
 from .config import BedConfig
-from .jobs import JobCommands
-from .machine import Machine, TestbedError, make_folders, wait_until
+from .jobs import JobCommands, PathLike
+from .machine import Machine, TestbedError, make_folders, remove_folders, wait_until
 from .packages import SYSTEM_PATH, why_not
 from .shape_conf import shape_files
 from .shapes import SiteShape
@@ -33,8 +32,9 @@ def default_cache(prefix: Path) -> Path:
 class Testbed(JobCommands):
     """A Slurm cluster for tests. Use as a context manager, or call `start` and `stop`.
 
-    Everything it makes lies in namespaces of its own and below `prefix` (a new temporary folder unless given).
-    Unless `detach` is set it ends with the process that started it, however that process ends. Jobs run as root.
+    Everything it makes lies in namespaces of its own and below `prefix` (by default a new temporary folder).
+    Unless `detach` is set it ends with the process that started it, however that process ends. Jobs run as
+    root.
     """
 
     __test__: ClassVar[bool] = False
@@ -43,10 +43,10 @@ class Testbed(JobCommands):
         self,
         config: BedConfig | None = None,
         *,
-        prefix: str | os.PathLike[str] | None = None,
+        prefix: PathLike | None = None,
         detach: bool = False,
         shape: SiteShape | None = None,
-        cache: str | os.PathLike[str] | None = None,
+        cache: PathLike | None = None,
     ) -> None:
         self.config = config or BedConfig()
         self.shape = shape
@@ -60,12 +60,12 @@ class Testbed(JobCommands):
         self._machine = Machine(self.prefix, {name: self.config.address(name) for name in self.nodes})
 
     @classmethod
-    def from_shape(cls, shape: SiteShape, *, prefix: str | os.PathLike[str] | None = None) -> Testbed:
+    def from_shape(cls, shape: SiteShape, *, prefix: PathLike | None = None) -> Testbed:
         """A full-size cluster without machines: its controller judges submissions and runs nothing."""
         return cls(prefix=prefix, shape=shape)
 
     @classmethod
-    def attach(cls, prefix: str | os.PathLike[str], config: BedConfig | None = None) -> Testbed:
+    def attach(cls, prefix: PathLike, config: BedConfig | None = None) -> Testbed:
         """The testbed that another process started there."""
         return cls(config, prefix=prefix, detach=True)
 
@@ -93,10 +93,15 @@ class Testbed(JobCommands):
         return self
 
     def stop(self, keep: bool = False) -> None:
-        """End it, also one that an earlier process left; `keep` leaves the files below a temporary prefix."""
+        """End it, also one that an earlier process left. A temporary prefix goes too, unless `keep` is set."""
         self._machine.stop()
         if self._own_prefix and not keep:
             shutil.rmtree(self.prefix, ignore_errors=True)
+
+    def remove(self) -> None:
+        """Stop, and remove what it kept below its prefix (and the prefix, if nothing else is there)."""
+        self._machine.stop()
+        remove_folders(self.prefix)
 
     def __enter__(self) -> Testbed:
         return self.start()
@@ -125,21 +130,21 @@ class Testbed(JobCommands):
     def prefix_command(
         self,
         node: str | None = None,
-        cwd: str | os.PathLike[str] | None = None,
+        cwd: PathLike | None = None,
         env: Mapping[str, str] | None = None,
     ) -> list[str]:
-        """Words to put before any command so that it runs on the head (or on `node`); signals are passed on."""
+        """Words that, put before a command, run it on the head or on `node`. Signals are passed on to it."""
         return self._machine.prefix_command(node, cwd, {**self.environment, **(env or {})})
 
     def run(
         self,
-        argv: Sequence[str | os.PathLike[str]],
+        argv: Sequence[PathLike],
         *,
         node: str | None = None,
         check: bool = True,
         timeout: float = 60,
         input: str | None = None,
-        cwd: str | os.PathLike[str] | None = None,
+        cwd: PathLike | None = None,
         env: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command on the head (or on `node`) and capture its output; TestbedError if it fails."""
@@ -148,7 +153,8 @@ class Testbed(JobCommands):
         done = subprocess.run(whole, capture_output=True, text=True, timeout=timeout, check=False, **stdin)
         if check and done.returncode != 0:
             words = " ".join(os.fspath(word) for word in argv)
-            raise TestbedError(f"`{words}` ended with {done.returncode}: {(done.stderr or done.stdout).strip()}")
+            said = (done.stderr or done.stdout).strip()
+            raise TestbedError(f"`{words}` ended with {done.returncode}: {said}")
         return done
 
     def address(self, node: str) -> str:
@@ -181,9 +187,10 @@ class Testbed(JobCommands):
 
     def start_controller(self) -> None:
         """Start the controller, or let a hanging one go on; it knows the jobs it knew."""
-        pid_file = self.prefix / "run/slurmctld.pid"
-        if pid_file.exists() and self.run(["kill", "-CONT", self._controller_pid()], check=False).returncode == 0:
-            return
+        if (self.prefix / "run/slurmctld.pid").exists():
+            woken = self.run(["kill", "-CONT", self._controller_pid()], check=False)
+            if woken.returncode == 0:
+                return
         self.run(["slurmctld"])
         wait_until(self.answers, "slurmctld to answer, see log/slurmctld.log", every=0.02)
 
@@ -235,7 +242,8 @@ class Testbed(JobCommands):
         ]
         for node, process in zip(nodes, started, strict=True):
             if process.wait(timeout=30) != 0:
-                raise TestbedError(f"slurmd on {node} does not start, see {self.prefix}/log/slurmd.{node}.log")
+                log = self.prefix / f"log/slurmd.{node}.log"
+                raise TestbedError(f"slurmd on {node} does not start, see {log}")
 
     def _controller_pid(self) -> str:
         return (self.prefix / "run/slurmctld.pid").read_text().strip()
@@ -250,8 +258,3 @@ class Testbed(JobCommands):
     def _output(self, argv: Sequence[str], *, input: str | None = None, check: bool = True) -> str:
         done = self.run(argv, input=input, check=check, cwd="/", timeout=120)
         return done.stdout + done.stderr
-
-
-def started_in(seconds: float) -> str:
-    """For the messages of the command line."""
-    return f"{time.monotonic() - seconds:.2f} s"

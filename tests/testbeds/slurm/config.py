@@ -128,7 +128,7 @@ def slurm_conf(config: BedConfig, prefix: Path) -> str:
 
 
 def gres_conf(config: BedConfig, prefix: Path) -> str:
-    """gres.conf: slurmd sets CUDA_VISIBLE_DEVICES only for device files, so each GPU is a link to /dev/null."""
+    """gres.conf. slurmd sets CUDA_VISIBLE_DEVICES only for device files: each GPU is a link to /dev/null."""
     lines = ["AutoDetect=off"]
     if config.gpus:
         files = prefix / f"dev/nvidia[0-{config.gpus - 1}]"

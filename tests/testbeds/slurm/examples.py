@@ -1,4 +1,4 @@
-"""Three hand-made shapes: small whole nodes without counted GPUs, features and QOS, and ten thousand nodes."""
+"""Three hand-made shapes: whole nodes without counted GPUs, features and QOS, ten thousand nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TACC_LIKE = SiteShape(
         PartitionShape("gh-dev", ("gh",), 1, 8, 120, exclusive=True),
         PartitionShape("gg", ("gg",), 1, 32, 2880, exclusive=True),
     ),
-    required=("nodes", "partition", "time"),
+    required=("nodes", "partition", "time", "ntasks|ntasks-per-node"),
     forbidden={
         "gres": _NO_GRES,
         "gpus": _NO_GRES,
@@ -30,9 +30,7 @@ TACC_LIKE = SiteShape(
 PERLMUTTER_LIKE = SiteShape(
     cluster="perlmutterlike",
     groups=(
-        NodeGroup(
-            "gpu40", "nid1", 1536, 64, 256_000, 1, 2, "a100", 4, features=("gpu", "hbm40g"), digits=5
-        ),
+        NodeGroup("gpu40", "nid1", 1536, 64, 256_000, 1, 2, "a100", 4, features=("gpu", "hbm40g"), digits=5),
         NodeGroup("gpu80", "nid2", 256, 64, 256_000, 1, 2, "a100", 4, features=("gpu", "hbm80g"), digits=5),
     ),
     partitions=(PartitionShape("gpu", ("gpu40", "gpu80"), default=True, exclusive=True, default_minutes=10),),
@@ -41,7 +39,7 @@ PERLMUTTER_LIKE = SiteShape(
         QosShape("interactive", max_nodes=4, max_minutes=240),
         QosShape("regular", max_minutes=2880),
     ),
-    required=("account",),
+    required=("account", "time"),
     feature_required=("gpu", "cpu"),
     forbidden={"gres": "use --gpus-per-node"},
 )
@@ -62,5 +60,6 @@ FRONTIER_LIKE = SiteShape(
     ),
     qos=(QosShape("normal", default=True), QosShape("debug", max_minutes=120)),
     required=("account", "time"),
-    account_pattern="^[a-z]+%d+$",
+    account_pattern=r"^[a-z]{3}\d+$",
+    core_spec=True,
 )

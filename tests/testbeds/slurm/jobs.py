@@ -11,8 +11,9 @@ from pathlib import Path
 
 from .machine import TestbedError, wait_until
 
+PathLike = str | os.PathLike[str]
 ENDED = frozenset(
-    {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE"}
+    "COMPLETED FAILED CANCELLED TIMEOUT NODE_FAIL PREEMPTED OUT_OF_MEMORY BOOT_FAIL DEADLINE".split()
 )
 
 
@@ -25,17 +26,17 @@ class JobCommands(ABC):
     @abstractmethod
     def run(
         self,
-        argv: Sequence[str | os.PathLike[str]],
+        argv: Sequence[PathLike],
         *,
         node: str | None = None,
         check: bool = True,
         timeout: float = 60,
         input: str | None = None,
-        cwd: str | os.PathLike[str] | None = None,
+        cwd: PathLike | None = None,
         env: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]: ...
 
-    def submit(self, script: str | os.PathLike[str], *options: str, cwd: str | os.PathLike[str] | None = None) -> int:
+    def submit(self, script: PathLike, *options: str, cwd: PathLike | None = None) -> int:
         """sbatch a script: a path, or the text itself (it begins with #!). The job's number."""
         text = os.fspath(script)
         if text.startswith("#!"):
@@ -45,7 +46,7 @@ class JobCommands(ABC):
         return int(done.stdout.strip().split(";")[0])
 
     def test_only(self, script: str, *options: str) -> subprocess.CompletedProcess[str]:
-        """What `sbatch --test-only` says to the script's text: 0 if it would be taken. The words are on stderr."""
+        """What `sbatch --test-only` says to a script's text: 0 if it would be taken; the words are on stderr."""
         return self.run(["sbatch", "--test-only", *options], input=script, check=False, cwd="/")
 
     def job(self, job: int) -> dict[str, str]:
@@ -79,11 +80,13 @@ class JobCommands(ABC):
 
     def node_state(self, node: str) -> str:
         """As sinfo says it, without its flags: idle, mixed, allocated, down, ..."""
-        return self.run(["sinfo", "-h", "-n", node, "-p", "debug", "-o", "%T"]).stdout.strip().rstrip("*~#!%$@^-+")
+        said = self.run(["sinfo", "-h", "-n", node, "-p", "debug", "-o", "%T"]).stdout
+        return said.strip().rstrip("*~#!%$@^-+")
 
     def wait_idle(self, timeout: float = 40) -> None:
         """Wait until every node is idle."""
         wanted = len(self.nodes)
         if wanted:
             idle = ["sinfo", "-h", "-p", "debug", "-t", "idle", "-o", "%D"]
-            wait_until(lambda: self.run(idle).stdout.split() == [str(wanted)], "all nodes to be idle", timeout)
+            all_idle = [str(wanted)]
+            wait_until(lambda: self.run(idle).stdout.split() == all_idle, "all nodes to be idle", timeout)

@@ -119,7 +119,10 @@ class Machine:
         self.record.unlink(missing_ok=True)
 
     def prefix_command(
-        self, node: str | None = None, cwd: str | os.PathLike[str] | None = None, env: Mapping[str, str] | None = None
+        self,
+        node: str | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> list[str]:
         """The words to put before a command so that it runs on the head, or on `node`."""
         head = self.head_pid()
@@ -166,8 +169,18 @@ class Machine:
         return str(path)
 
 
+FOLDERS = ("etc", "log", "run", "spool", "state", "dev", "db")
+
+
 def make_folders(prefix: Path) -> None:
     """The empty folders of a new testbed; what an earlier one left there is removed."""
-    for name in ("etc", "log", "run", "spool", "state", "dev", "db"):
-        shutil.rmtree(prefix / name, ignore_errors=True)
+    remove_folders(prefix)
+    for name in FOLDERS:
         (prefix / name).mkdir(parents=True)
+
+
+def remove_folders(prefix: Path) -> None:
+    for name in FOLDERS:
+        shutil.rmtree(prefix / name, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        prefix.rmdir()

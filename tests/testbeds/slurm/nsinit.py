@@ -112,7 +112,8 @@ def head(spec: dict[str, Any]) -> None:
         return
     host_pid = os.readlink("/proc/self")  # /proc is still the host's
     furnish(spec["hostname"], spec["binds"])
-    ip(["link set lo up", "link add br0 type bridge", f"addr add {spec['address']}/16 dev br0", "link set br0 up"])
+    bridge = f"addr add {spec['address']}/16 dev br0"
+    ip(["link set lo up", "link add br0 type bridge", bridge, "link set br0 up"])
     start_nodes(spec)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     write(os.path.join(spec["prefix"], "run", "head.init"), host_pid)

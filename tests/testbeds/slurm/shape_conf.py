@@ -1,7 +1,7 @@
 """The configuration of a controller that stands in for a whole site, without its machines.
 
-Slurm refuses jobs on nodes that it has never heard from, unless they are `State=CLOUD`: those count as switched
-off until a job wants them, so thousands of nodes can be offered that do not exist.
+Slurm refuses jobs on nodes that it has never heard from, unless they are `State=CLOUD`: those count as
+switched off until a job wants them, so thousands of nodes can be offered that do not exist.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def _slurm_conf(shape: SiteShape, prefix: Path) -> str:
         "SuspendProgram": "/bin/true",
         "ResumeProgram": "/bin/true",
         "SuspendTime": "600",
-        "ResumeTimeout": "86400",
+        "ResumeTimeout": "3600",
         "ResumeRate": "0",
         "SlurmctldParameters": "cloud_dns",
+        "AllowSpecResourcesUsage": "YES" if shape.core_spec else None,
         "JobSubmitPlugins": "lua",
         "CliFilterPlugins": "lua",
-        "MaxNodeCount": None,
     }
     lines = lines_of(settings)
     lines += [_node_line(group) for group in shape.groups]
@@ -46,7 +46,8 @@ def _slurm_conf(shape: SiteShape, prefix: Path) -> str:
 def _node_line(group: NodeGroup) -> str:
     words = [
         f"NodeName={group.hostlist}",
-        f"Sockets={group.sockets} CoresPerSocket={group.cores_per_socket} ThreadsPerCore={group.threads_per_core}",
+        f"Sockets={group.sockets} CoresPerSocket={group.cores_per_socket}",
+        f"ThreadsPerCore={group.threads_per_core}",
         f"RealMemory={group.memory_mb}",
     ]
     if group.gres:

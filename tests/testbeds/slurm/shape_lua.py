@@ -1,12 +1,13 @@
 """The rules of a shape that slurm.conf cannot express, as Slurm's Lua plugins.
 
-`cli_filter.lua` runs in sbatch and sees the options as they were written: it refuses forbidden ones.
-`job_submit.lua` runs in the controller: required options, QOS names and limits, limits that depend on the size.
-The QOS rules stand in for the QOS table of an accounting database, which would have to be started for each shape.
+`cli_filter.lua` runs in sbatch and sees the options as they were written: forbidden and required ones.
+`job_submit.lua` runs in the controller: accounts, features, QOS names and limits, time limits by size.
+The QOS rules stand in for the QOS table of an accounting database, which each shape would have to start.
 """
 
 from __future__ import annotations
 
+from .shape_regex import lua_patterns
 from .shapes import SiteShape
 
 JOB_SUBMIT = """\
@@ -32,38 +33,39 @@ local function limits(what, limit, nodes, minutes)
    return slurm.SUCCESS
 end
 
+local function count(tres)
+   return tonumber((tres or ""):match("gpu[:%w_.-]-[:=](%d+)$") or 0)
+end
+
 local function gpus(job, nodes)
-   local per_node = tonumber((job.tres_per_node or ""):match("gpu[:%w_.-]-[:=](%d+)$") or 0)
-   return per_node * nodes
+   return math.max(count(job.tres_per_job), count(job.tres_per_node) * nodes)
 end
 
 local function check_account(job)
-   if rules.required.account and not given(job.account) then
-      return refuse(INVALID_ACCOUNT, "an account is required: --account=NAME")
+   if not given(job.account) then
+      if rules.account then
+         return refuse(INVALID_ACCOUNT, "an account is required: --account=NAME")
+      end
+      return slurm.SUCCESS
    end
-   if rules.account_pattern and given(job.account) and not job.account:match(rules.account_pattern) then
-      return refuse(INVALID_ACCOUNT, "there is no account %s", job.account)
+   for _, pattern in ipairs(rules.accounts or {}) do
+      if job.account:match(pattern) then
+         return slurm.SUCCESS
+      end
    end
-   return slurm.SUCCESS
+   return rules.accounts and refuse(INVALID_ACCOUNT, "there is no account %s", job.account) or slurm.SUCCESS
 end
 
-local function check_required(job)
-   local stated = {partition = job.partition, qos = job.qos, constraint = job.features,
-      time = job.time_limit, nodes = job.min_nodes}
-   for name in pairs(rules.required) do
-      if name ~= "account" and not given(stated[name]) then
-         return refuse(slurm.ERROR, "--%s is required", name)
+local function check_features(job)
+   if not rules.features then
+      return slurm.SUCCESS
+   end
+   for word in (job.features or ""):gmatch("[%w_.-]+") do
+      if rules.features[word] then
+         return slurm.SUCCESS
       end
    end
-   if rules.features then
-      for word in (job.features or ""):gmatch("[%w_.-]+") do
-         if rules.features[word] then
-            return slurm.SUCCESS
-         end
-      end
-      return refuse(slurm.ERROR, "Job request does not match any supported policy.")
-   end
-   return slurm.SUCCESS
+   return refuse(slurm.ERROR, "Job request does not match any supported policy.")
 end
 
 local function check_qos(job, partition, nodes, minutes)
@@ -100,7 +102,7 @@ function slurm_job_submit(job, partitions, uid)
    local nodes = given(job.min_nodes) and job.min_nodes or 1
    local minutes = given(job.time_limit) and job.time_limit or nil
    local partition = rules.partitions[given(job.partition) and job.partition or rules.default_partition or ""]
-   for _, code in ipairs({check_account(job), check_required(job),
+   for _, code in ipairs({check_account(job), check_features(job),
       check_qos(job, partition, nodes, minutes), check_bins(partition, nodes, minutes)}) do
       if code ~= slurm.SUCCESS then
          return code
@@ -123,11 +125,27 @@ function slurm_cli_setup_defaults(options, early_pass)
 end
 
 function slurm_cli_pre_submit(options, offset)
+   local stated = slurm.json_cli_options(options)  -- only what was written, or set by SBATCH_* variables
+   local function is_stated(name)
+      return stated:find('"' .. name .. '":', 1, true) ~= nil
+   end
    for name, why in pairs(rules.forbidden) do
-      local value = options[name]
-      if value ~= nil and value ~= "" and value ~= "unset" and value ~= "0" then
+      if is_stated(name) then
          slurm.log_error("--%s is not allowed: %s", name, why)
          return slurm.ERROR
+      end
+   end
+   local partition = is_stated("partition") and options["partition"] or rules.default_partition or ""
+   for _, list in ipairs({rules.required, rules.partitions[partition] or {}}) do
+      for _, names in ipairs(list) do
+         local found = false
+         for name in names:gmatch("[^|]+") do
+            found = found or is_stated(name)
+         end
+         if not found then
+            slurm.log_error("--%s is required", (names:gsub("|", " or --")))
+            return slurm.ERROR
+         end
       end
    end
    return slurm.SUCCESS
@@ -151,7 +169,8 @@ def lua(value: object) -> str:
         escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         return f'"{escaped}"'
     if isinstance(value, dict):
-        return "{" + ", ".join(f"[{lua(key)}] = {lua(item)}" for key, item in value.items() if item is not None) + "}"
+        pairs = [f"[{lua(key)}] = {lua(item)}" for key, item in value.items() if item is not None]
+        return "{" + ", ".join(pairs) + "}"
     if isinstance(value, list | tuple):
         return "{" + ", ".join(lua(item) for item in value) + "}"
     if value is None:
@@ -163,11 +182,15 @@ def _names(names: tuple[str, ...]) -> dict[str, bool]:
     return dict.fromkeys(names, True)
 
 
-def rules(shape: SiteShape) -> dict[str, object]:
-    """The table that the Lua code reads."""
+def _default_partition(shape: SiteShape) -> str | None:
+    return next((part.name for part in shape.partitions if part.default), None)
+
+
+def server_rules(shape: SiteShape) -> dict[str, object]:
+    """The table that the controller's Lua code reads."""
     return {
-        "required": _names(shape.required),
-        "account_pattern": shape.account_pattern,
+        "account": "account" in shape.required,
+        "accounts": None if shape.account_pattern is None else lua_patterns(shape.account_pattern),
         "features": None if shape.feature_required is None else _names(shape.feature_required),
         "qos": {qos.name: {**vars(qos), "name": None, "default": None} for qos in shape.qos},
         "default_qos": next((qos.name for qos in shape.qos if qos.default), None),
@@ -175,13 +198,23 @@ def rules(shape: SiteShape) -> dict[str, object]:
             part.name: {"qos": _names(part.qos), "bins": [vars(size) for size in part.bins]}
             for part in shape.partitions
         },
-        "default_partition": next((part.name for part in shape.partitions if part.default), None),
+        "default_partition": _default_partition(shape),
+    }
+
+
+def client_rules(shape: SiteShape) -> dict[str, object]:
+    """The table that sbatch's Lua code reads."""
+    return {
+        "forbidden": dict(shape.forbidden),
+        "required": [names for names in shape.required if names != "account"],
+        "partitions": {part.name: list(part.required) for part in shape.partitions},
+        "default_partition": _default_partition(shape),
     }
 
 
 def job_submit(shape: SiteShape) -> str:
-    return f"local rules = {lua(rules(shape))}\n{JOB_SUBMIT}"
+    return f"local rules = {lua(server_rules(shape))}\n{JOB_SUBMIT}"
 
 
 def cli_filter(shape: SiteShape) -> str:
-    return f"local rules = {lua({'forbidden': dict(shape.forbidden)})}\n{CLI_FILTER}"
+    return f"local rules = {lua(client_rules(shape))}\n{CLI_FILTER}"

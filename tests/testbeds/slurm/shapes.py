@@ -1,7 +1,7 @@
 """`SiteShape`: what decides whether a site's Slurm takes a job, as plain data.
 
-A controller set up from a shape answers `sbatch --test-only` with Slurm's own code and words wherever Slurm can
-express the rule. It knows no more about the site than the shape says: agreement with it shows that a script
+A controller set up from a shape answers `sbatch --test-only` with Slurm's own code and words wherever Slurm
+can express the rule. It knows no more about the site than the shape says: agreement with it shows that a script
 agrees with that description of the site, not that the site itself would take the script.
 """
 
@@ -49,7 +49,13 @@ class Bin:
 
 @dataclass(frozen=True)
 class PartitionShape:
-    """A partition; None is no limit. `groups` and `qos` are names (no QOS: all); `bins` refine the time limit."""
+    """A partition; None is no limit.
+
+    Attributes:
+        groups, qos: names; no QOS means all of them.
+        bins: time limits by size; a size in none of them is refused.
+        required: as in `SiteShape`, for jobs in this partition.
+    """
 
     name: str
     groups: tuple[str, ...]
@@ -62,6 +68,7 @@ class PartitionShape:
     default: bool = False
     qos: tuple[str, ...] = ()
     bins: tuple[Bin, ...] = ()
+    required: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,18 +84,17 @@ class QosShape:
     default: bool = False
 
 
-REQUIRABLE = ("account", "constraint", "nodes", "partition", "qos", "time")
-
-
 @dataclass(frozen=True)
 class SiteShape:
     """A site's cluster.
 
     Attributes:
-        required: which of `REQUIRABLE` every job must state.
-        account_pattern: a Lua pattern the account must match.
+        required: long options without dashes that every job must state, alternatives with a bar between:
+            ("account", "time", "ntasks|ntasks-per-node").
+        account_pattern: regular expression that is found in every valid account.
         forbidden: long option without dashes -> why, e.g. {"gres": "this site counts no GPUs"}.
-        feature_required: the constraint must name one of these features (None: any or none will do).
+        feature_required: the constraint must name one of these features. None: no constraint is needed.
+        core_spec: whether --core-spec (-S) is heeded.
     """
 
     cluster: str
@@ -99,6 +105,7 @@ class SiteShape:
     account_pattern: str | None = None
     forbidden: Mapping[str, str] = field(default_factory=dict)
     feature_required: tuple[str, ...] | None = None
+    core_spec: bool = False
 
     def __post_init__(self) -> None:
         groups = {group.name for group in self.groups}
@@ -107,8 +114,6 @@ class SiteShape:
             unknown = (set(partition.groups) - groups) | (set(partition.qos) - known_qos)
             if unknown or not partition.groups:
                 raise ValueError(f"partition {partition.name}: unknown or missing {sorted(unknown)}")
-        if set(self.required) - set(REQUIRABLE):
-            raise ValueError(f"required: not among {REQUIRABLE}")
         if not self.partitions:
             raise ValueError("a site has at least one partition")
 
