@@ -93,7 +93,7 @@ class Testbed(JobCommands):
         return self
 
     def stop(self, keep: bool = False) -> None:
-        """End it, also one that an earlier process left. A temporary prefix goes too, unless `keep` is set."""
+        """End it, also one that an earlier process left. A temporary prefix goes too, except with `keep`."""
         self._machine.stop()
         if self._own_prefix and not keep:
             shutil.rmtree(self.prefix, ignore_errors=True)

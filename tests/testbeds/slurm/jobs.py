@@ -12,9 +12,17 @@ from pathlib import Path
 from .machine import TestbedError, wait_until
 
 PathLike = str | os.PathLike[str]
-ENDED = frozenset(
-    "COMPLETED FAILED CANCELLED TIMEOUT NODE_FAIL PREEMPTED OUT_OF_MEMORY BOOT_FAIL DEADLINE".split()
+FAILED = (
+    "FAILED",
+    "CANCELLED",
+    "TIMEOUT",
+    "NODE_FAIL",
+    "PREEMPTED",
+    "OUT_OF_MEMORY",
+    "BOOT_FAIL",
+    "DEADLINE",
 )
+ENDED = frozenset({"COMPLETED", *FAILED})
 
 
 class JobCommands(ABC):
@@ -46,7 +54,7 @@ class JobCommands(ABC):
         return int(done.stdout.strip().split(";")[0])
 
     def test_only(self, script: str, *options: str) -> subprocess.CompletedProcess[str]:
-        """What `sbatch --test-only` says to a script's text: 0 if it would be taken; the words are on stderr."""
+        """What `sbatch --test-only` says to a script's text: 0 if it would be taken; its words on stderr."""
         return self.run(["sbatch", "--test-only", *options], input=script, check=False, cwd="/")
 
     def job(self, job: int) -> dict[str, str]:

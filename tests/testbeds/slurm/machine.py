@@ -172,14 +172,25 @@ class Machine:
 FOLDERS = ("etc", "log", "run", "spool", "state", "dev", "db")
 
 
+MARKER = ".maple-slurm-testbed"
+
+
 def make_folders(prefix: Path) -> None:
-    """The empty folders of a new testbed; what an earlier one left there is removed."""
+    """The empty folders of a new testbed, in an empty folder or in place of an earlier testbed."""
+    if prefix.exists() and any(prefix.iterdir()) and not (prefix / MARKER).exists():
+        raise TestbedError(f"{prefix} has files in it that no testbed made; choose another folder")
     remove_folders(prefix)
+    prefix.mkdir(parents=True, exist_ok=True)
+    (prefix / MARKER).touch()
     for name in FOLDERS:
-        (prefix / name).mkdir(parents=True)
+        (prefix / name).mkdir()
 
 
 def remove_folders(prefix: Path) -> None:
+    """Remove a testbed's files; nothing where no testbed was."""
+    if not (prefix / MARKER).exists():
+        return
+    (prefix / MARKER).unlink()
     for name in FOLDERS:
         shutil.rmtree(prefix / name, ignore_errors=True)
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Regular expressions as Lua patterns: those have no alternatives, groups or counts, so one becomes several."""
+"""Regular expressions as Lua patterns. Those have no alternatives, groups or counts: one becomes several."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST = 256
 
 
 def lua_patterns(regex: str) -> list[str]:
-    """Lua patterns of which one matches exactly when `regex` is found; ValueError where that cannot be had."""
+    """Lua patterns of which one matches exactly when `regex` is found; ValueError where there are none."""
     patterns = _sequence(parser.parse(regex))
     if len(patterns) > MOST:
         raise ValueError(f"too many alternatives for Lua: {regex}")

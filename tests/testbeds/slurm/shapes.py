@@ -1,7 +1,7 @@
 """`SiteShape`: what decides whether a site's Slurm takes a job, as plain data.
 
 A controller set up from a shape answers `sbatch --test-only` with Slurm's own code and words wherever Slurm
-can express the rule. It knows no more about the site than the shape says: agreement with it shows that a script
+can express the rule. It knows no more about the site than the shape says: its consent shows that a script
 agrees with that description of the site, not that the site itself would take the script.
 """
 
