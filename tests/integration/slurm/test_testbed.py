@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 import textwrap
@@ -119,8 +120,9 @@ def test_the_controller_can_be_away(slurm: Testbed, how: Literal["stop", "kill",
     if how == "hang":
         with pytest.raises(subprocess.TimeoutExpired):
             slurm.run(["squeue", "-h"], timeout=2)
-    else:
+    if how == "stop":
         assert slurm.run(["squeue", "-h"], check=False, timeout=30).returncode == 1
+    assert not slurm.answers()
     slurm.start_controller()
     if how != "kill":
         assert slurm.job_state(job) == "RUNNING"
@@ -184,7 +186,16 @@ def test_without_accounting_there_is_no_sacct(slurm: Testbed) -> None:
     assert "accounting storage is disabled" in refused.stderr
 
 
+def test_the_high_partition_preempts_without_accounting(slurm: Testbed) -> None:
+    low = slurm.submit(SLEEP, "-N4", "--exclusive", "--requeue", "--output=/dev/null")
+    slurm.wait_job(low, "RUNNING")
+    slurm.run(["srun", "-p", "high", "-N4", "true"])
+    assert slurm.job(low)["Restarts"] == "1"
+    slurm.cancel_all()
+
+
 @pytest.mark.torch
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 def test_four_torch_ranks_on_two_nodes_find_each_other(slurm: Testbed, tmp_path: Path) -> None:
     (tmp_path / "ranks.py").write_text(
         textwrap.dedent("""\

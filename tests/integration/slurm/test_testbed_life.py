@@ -95,11 +95,11 @@ def test_two_testbeds_at_once() -> None:
 def test_a_killed_process_takes_its_testbed_along(short: Path) -> None:
     code = (
         "import sys, time\nfrom tests.testbeds.slurm import *\n"
-        "bed = Testbed(BedConfig(nodes=1), prefix=sys.argv[1]).start()\nprint('up', flush=True)\ntime.sleep(99)"
+        "bed = Testbed(BedConfig(nodes=1), prefix=sys.argv[1]).start()\n"
+        "print('up', flush=True)\ntime.sleep(99)\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code, short], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as user:
+    command = [sys.executable, "-c", code, str(short)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as user:
         assert user.stdout is not None
         assert user.stdout.readline() == "up\n"
         user.send_signal(signal.SIGKILL)

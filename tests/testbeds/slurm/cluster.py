@@ -85,13 +85,13 @@ class Testbed(JobCommands):
             if accounting:
                 root = self._machine.head_root
                 books = Accounting(self.prefix, self.config, self.cache, root, self._output)
-                books.head_root = self._machine.head_root
                 books.start(self.start_controller, self._forget_controller)
             self.start_controller()
             self._start_slurmd(self.nodes)
             self.wait_idle()
-        except BaseException:
-            self.stop(keep=not self._own_prefix)
+        except BaseException as error:
+            error.add_note(self._logged())
+            self.stop()
             raise
         return self
 
@@ -201,7 +201,11 @@ class Testbed(JobCommands):
         wait_until(self.answers, "slurmctld to answer, see log/slurmctld.log", every=0.02)
 
     def answers(self) -> bool:
-        return self.run(["scontrol", "ping"], check=False, timeout=20).returncode == 0
+        """Whether the controller answers within a few seconds."""
+        try:
+            return self.run(["scontrol", "ping"], check=False, timeout=5).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
 
     # -- inside -------------------------------------------------------------------------------------------
 
@@ -259,6 +263,11 @@ class Testbed(JobCommands):
         self.stop_controller("kill")
         shutil.rmtree(self.prefix / "state")
         (self.prefix / "state").mkdir()
+
+    def _logged(self) -> str:
+        """The end of each log."""
+        logs = [path for path in sorted((self.prefix / "log").glob("*.log")) if path.stat().st_size]
+        return "\n".join(f"{path.name}: {path.read_text(errors='replace')[-1000:]}" for path in logs)
 
     def _output(self, argv: Sequence[str], *, input: str | None = None, check: bool = True) -> str:
         done = self.run(argv, input=input, check=check, cwd="/", timeout=120)
