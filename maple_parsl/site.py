@@ -49,7 +49,7 @@ class Scheduler(Facts):
     """The batch system and what it asks of every job.
 
     Attributes:
-        kind: batch system; ``none`` runs on this machine.
+        kind: batch system; ``none`` runs on this machine; ``lsf`` only describes retired sites.
         shebang: first line of the script; PBS sites with modules need a login shell.
         account: whether a job must name an account (project, allocation).
         account_hint: the form of account names, shown when one is missing; never appended silently.
@@ -64,7 +64,7 @@ class Scheduler(Facts):
         clusters: value for Slurm's --clusters, where several clusters share a login node.
     """
 
-    kind: Literal["slurm", "pbs", "none"]
+    kind: Literal["slurm", "pbs", "lsf", "none"]
     version: str | None = None
     shebang: Literal["#!/bin/bash", "#!/bin/bash -l"] = "#!/bin/bash"
     account: Literal["required", "optional"] = "required"
@@ -125,7 +125,8 @@ class Launcher(Facts):
 
     Attributes:
         command: the executable (``srun``, ``mpiexec``, ``mpirun``, ``ibrun``).
-        dialect: whose options it takes.
+        dialect: whose options it takes. ``local`` starts the processes itself, on this machine; ``jsrun``
+            only describes retired sites.
         flags: options always given.
         per_device_flags: further options when one process per device is started.
         per_node_flags: further options when one process per node is started.
@@ -133,10 +134,11 @@ class Launcher(Facts):
         rank, local_rank, world_size, node_rank: environment variables, the first one set is used. An empty
             ``local_rank`` means the launcher sets none and it is derived from the rank.
         one_device_visible: each process sees only its own device, as device 0 (``--gpus-per-task=1``).
+        preferred_style: how PyTorch programs start here by default, as the site's documents have it.
     """
 
     command: str
-    dialect: Literal["slurm", "pals", "hydra", "openmpi", "ibrun"]
+    dialect: Literal["slurm", "pals", "hydra", "openmpi", "ibrun", "local", "jsrun"]
     flags: tuple[Line, ...] = ()
     per_device_flags: tuple[Line, ...] = ()
     per_node_flags: tuple[Line, ...] = ()
@@ -147,6 +149,7 @@ class Launcher(Facts):
     world_size: tuple[Variable, ...] = ()
     node_rank: tuple[Variable, ...] = ()
     one_device_visible: bool = False
+    preferred_style: Literal["per-node", "per-device"] = "per-node"
 
 
 class Rendezvous(Facts):
@@ -158,13 +161,15 @@ class Rendezvous(Facts):
         suffix: replaces the domain of the short host name, where only one network is reachable by name.
         address: take the address of this interface on that host rather than its name (``hostname -i`` style
             when ``any``).
-        interface: value for NCCL_SOCKET_IFNAME / GLOO_SOCKET_IFNAME on multi-node jobs.
+        interface: value for NCCL_SOCKET_IFNAME on multi-node jobs; NCCL takes a prefix such as ``hsn``.
+        gloo_interface: value for GLOO_SOCKET_IFNAME, which needs exact names. Absent: unknown.
     """
 
     host: Literal["first-host", "batch-host"] = "first-host"
     suffix: str | None = None
     address: Literal["name", "any"] = "name"
     interface: str | None = None
+    gloo_interface: str | None = None
 
 
 class Environment(Facts):
@@ -174,6 +179,7 @@ class Environment(Facts):
         base: lines every job needs (modules of the site).
         framework: lines that bring the site's own PyTorch; used when the request names no environment.
         framework_note: what to do where the site offers none.
+        conda: lines that bring the ``conda`` command, for a user's own conda environment.
         exports: variables always set.
         network: variables set on jobs of more than one node (NCCL, RCCL, oneCCL, libfabric).
         network_prepend: paths put in front of LD_LIBRARY_PATH on jobs of more than one node.
@@ -186,6 +192,7 @@ class Environment(Facts):
     base: tuple[Line, ...] = ()
     framework: tuple[Line, ...] = ()
     framework_note: str | None = None
+    conda: tuple[Line, ...] = ()
     exports: dict[Variable, str] = {}
     network: dict[Variable, str] = {}
     network_prepend: tuple[str, ...] = ()
@@ -203,6 +210,7 @@ class NodeKind(Facts):
         gpus: physical GPUs per node (0 on CPU nodes).
         devices: devices a framework sees per node: tiles or dies where they are separate devices.
         device_memory_gib: memory per device, GiB.
+        composed: GPUs are put together per job, so their number must be stated and has no known limit.
         vendor, backend, torch_device: whose devices, the collective backend and ``torch.device`` type.
         cores: usable physical cores per node; ``hw_threads`` counts hardware threads.
         memory_gib: host memory per node, GiB.
@@ -226,6 +234,7 @@ class NodeKind(Facts):
     vendor: Literal["nvidia", "amd", "intel", "none"]
     gpus: int = Field(ge=0)
     devices: int = Field(ge=1)
+    composed: bool = False
     device_memory_gib: float | None = None
     backend: Literal["nccl", "xccl", "gloo"]
     torch_device: Literal["cuda", "xpu", "cpu"]
@@ -352,6 +361,22 @@ class Remote(Facts):
     note_for_users: str | None = None
 
 
+class Defaults(Model):
+    """What a person or group fixed for their own use of a site; never part of the shipped catalogue.
+
+    Attributes:
+        account, queue: used when a request names none.
+        run_root: folder that holds run directories, on a file system all nodes see.
+        max_node_hours: refuse jobs above; ask_above_node_hours: ask before jobs above.
+    """
+
+    account: str | None = None
+    queue: str | None = None
+    run_root: str | None = None
+    max_node_hours: float | None = None
+    ask_above_node_hours: float | None = None
+
+
 class Site(Model):
     """A cluster. See the module's parts; the file ``providers/<name>.toml`` has this shape."""
 
@@ -374,6 +399,7 @@ class Site(Model):
     storage: Storage | None = None
     detect: Detect | None = None
     remote: Remote | None = None
+    defaults: Defaults = Defaults()
 
     @model_validator(mode="after")
     def _names_resolve(self) -> Site:

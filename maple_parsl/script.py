@@ -1,0 +1,266 @@
+"""Plan -> batch script: deterministic, readable, every value quoted, every part saying why it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from maple_parsl import job
+from maple_parsl.errors import RequestError
+from maple_parsl.plan import Origin, Plan
+from maple_parsl.shell import Var, Word, assigned, folded, line, quote
+
+_TASK_END = "MAPLE_END_OF_TASK"
+_START_END = "MAPLE_END_OF_START"
+# Left in the shell by an interactive session or an outer launcher, they would be read as this job's own.
+_STALE = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK MASTER_ADDR MASTER_PORT"
+
+
+@dataclass(frozen=True)
+class ScriptLine:
+    """One line of a script and the origin of what it says (None for Maple's own fixed text)."""
+
+    text: str
+    origin: Origin | None = None
+
+
+def render(plan: Plan) -> str:
+    """The whole script."""
+    return "\n".join(part.text for part in lines(plan)) + "\n"
+
+
+def lines(plan: Plan) -> Iterator[ScriptLine]:
+    """Every line with its origin."""
+    yield ScriptLine(plan.shebang)
+    yield from _header(plan)
+    yield from _text(
+        "",
+        f"# {comment(plan.title)}",
+        *_cost(plan),
+        f"# Written by Maple {plan.version}.",
+        "# shellcheck disable=SC2317,SC2329 # functions called from traps",
+        "# shellcheck disable=SC1090,SC1091,SC2016 # files of the site; what is in single quotes is meant so",
+        "",
+    )
+    yield from _place(plan)
+    yield from _text("", "# --- Bookkeeping: who owns this run, how it ended, signals", *_shipped("batch.sh"))
+    if plan.scheduler == "none":
+        yield from _text("", *_shipped("local.sh"))
+    yield from _text("", "maple_claim", 'cd "$MAPLE_WORK_DIR" || maple_stop 66 setup "no folder $MAPLE_WORK_DIR"')
+    if plan.scheduler == "pbs":
+        yield from _text('exec >>"$MAPLE_RUN_DIR/log.txt" 2>&1 # PBS would hold the log back until the end')
+    yield from _environment(plan)
+    yield from _rendezvous(plan)
+    yield from _wrapper(plan)
+    yield from _launch(plan)
+    yield from _text("maple_finish")
+
+
+def _text(*rows: str) -> Iterator[ScriptLine]:
+    return (ScriptLine(row) for text in rows for row in text.split("\n"))
+
+
+def _shipped(name: str) -> list[str]:
+    rows = job.text(name).rstrip("\n").split("\n")
+    return [row for row in rows if not row.startswith(("# shellcheck ", "#!"))]
+
+
+def comment(text: str) -> str:
+    """Text that stays inside a comment, whatever it has in it."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _prefix(plan: Plan) -> str:
+    return {"slurm": "#SBATCH", "pbs": "#PBS", "none": ""}[plan.scheduler]
+
+
+def _header(plan: Plan) -> Iterator[ScriptLine]:
+    prefix = _prefix(plan)
+    if not prefix:
+        return
+    ours = Origin(layer="maple", why="the run is found again by this exact name")
+    logs = Origin(layer="maple", why="one log, appended to after a restart")
+    if plan.scheduler == "slurm":
+        yield ScriptLine(f"{prefix} --job-name={plan.job_name}", ours)
+        folder = f"{directive_path(plan.place.run_dir, percent=True)}/log.txt" if plan.place else "maple-%j.log"
+        yield ScriptLine(f"{prefix} --output={_directive_word(folder)}", logs)
+        yield ScriptLine(f"{prefix} --open-mode=append", logs)
+    else:
+        yield ScriptLine(f"{prefix} -N {plan.job_name}", ours)
+        if plan.place:
+            yield ScriptLine(f"{prefix} -o {directive_path(plan.place.run_dir)}/scheduler.log", logs)
+    for directive in plan.directives:
+        yield ScriptLine(f"{prefix} {directive.option}", directive.origin)
+
+
+def directive_path(path: str, percent: bool = False) -> str:
+    """A path as a directive takes it; refuses what no quoting carries through a directive.
+
+    Slurm replaces ``%``, so it is doubled; PBS has no quoting there at all.
+    """
+    if any(character in path for character in "\"'\\$`\n\r\0") or (not percent and any(c.isspace() for c in path)):
+        raise RequestError(
+            f"the run directory {path!r} has characters that cannot stand in a scheduler directive;"
+            " choose another with --run-root"
+        )
+    return path.replace("%", "%%") if percent else path
+
+
+def _directive_word(text: str) -> str:
+    return f'"{text}"' if any(c.isspace() or c in ";()&|<>*?#" for c in text) else text
+
+
+def _cost(plan: Plan) -> list[str]:
+    if plan.node_hours is None:
+        return []
+    charge = f", charged x {plan.charge:g}" if plan.charge not in (None, 1) else ""
+    return [f"# At most {plan.walltime} x {plan.shape.nodes} = {plan.node_hours:.2f} node-hours{charge}."]
+
+
+def _place(plan: Plan) -> Iterator[ScriptLine]:
+    job_id = {
+        "slurm": '"${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}"',
+        "pbs": '"${PBS_JOBID-}"',
+        "none": '"local-$$"',
+    }[plan.scheduler]
+    yield from _text("# --- This run", f"MAPLE_JOB_ID={job_id}")
+    if plan.scheduler == "slurm":
+        yield from _text("MAPLE_JOB_ID=${MAPLE_JOB_ID:-${SLURM_JOB_ID-}}")
+    if plan.scheduler != "none":
+        name = "sbatch" if plan.scheduler == "slurm" else "qsub"
+        yield from _text(
+            f'[ -n "$MAPLE_JOB_ID" ] || {{ echo "maple: not inside a job; submit this with {name}" >&2; exit 64; }}'
+        )
+    submit_dir = {"slurm": "${SLURM_SUBMIT_DIR:-$PWD}", "pbs": "${PBS_O_WORKDIR:-$PWD}", "none": "$PWD"}
+    base = submit_dir[plan.scheduler]
+    if plan.place:
+        run_id, run_dir = quote(plan.place.run_id), quote(plan.place.run_dir)
+        work_dir = quote(plan.place.work_dir)
+    else:
+        run_id, run_dir = '"$MAPLE_JOB_ID"', f'"${{MAPLE_RUN_DIR:-{base}/maple-runs/$MAPLE_JOB_ID}}"'
+        work_dir = f'"{base}"'
+    hosts = {
+        "slurm": '"${SLURM_JOB_NODELIST-}"',
+        "pbs": '''"$(awk '!seen[$1]++ { printf "%s%s", (n++ ? "," : ""), $1 }' "$PBS_NODEFILE")"''',
+        "none": '"$(uname -n)"',
+    }[plan.scheduler]
+    timer = 0
+    if plan.warns_itself and plan.lead_seconds and plan.walltime:
+        timer = int(plan.walltime) - plan.lead_seconds
+    yield from _text(
+        f"MAPLE_RUN_ID={run_id}",
+        f"MAPLE_RUN_DIR={run_dir}",
+        f"MAPLE_WORK_DIR={work_dir}",
+        f"MAPLE_HOSTS={hosts}",
+        f"MAPLE_REQUEUE={int(plan.requeue and plan.scheduler == 'slurm')} MAPLE_LEAD={plan.lead_seconds}"
+        f" MAPLE_TIMER={timer} MAPLE_FORWARD_USR1={int(plan.launch.forwards_usr1)}",
+        "export MAPLE_JOB_ID MAPLE_RUN_ID MAPLE_RUN_DIR MAPLE_WORK_DIR",
+    )
+
+
+def _environment(plan: Plan) -> Iterator[ScriptLine]:
+    yield from _text("", "# --- Environment", f"unset {_STALE}")
+    for step in plan.setup:
+        yield ScriptLine(step.line, step.origin)
+        yield ScriptLine(f"maple_check $? {quote(step.line)}", step.origin)
+    previous = ""
+    for export in plan.exports:
+        why = export.origin.why
+        if why != previous:
+            yield ScriptLine(f"# {why}", export.origin)
+            previous = why
+        yield ScriptLine(assigned(export.name, export.value), export.origin)
+
+
+def _rendezvous(plan: Plan) -> Iterator[ScriptLine]:
+    origin = plan.rendezvous.origin
+    yield from _text("", "# --- Rendezvous: where rank 0 listens, the same on every node")
+    if plan.scheduler != "none":
+        count = "${SLURM_JOB_NUM_NODES:-0}" if plan.scheduler == "slurm" else '$(sort -u "$PBS_NODEFILE" | wc -l)'
+        yield from _text(
+            f"MAPLE_GRANTED={count}",
+            f'[ "$MAPLE_GRANTED" -eq {plan.shape.nodes} ] ||'
+            f' maple_stop 65 allocation "this launch needs {plan.shape.nodes} nodes and has $MAPLE_GRANTED"',
+        )
+    yield ScriptLine(f"MASTER_ADDR={plan.rendezvous.expression}", origin)
+    if plan.rendezvous.suffix:
+        yield ScriptLine(f"MASTER_ADDR=${{MASTER_ADDR%%.*}}{quote(plan.rendezvous.suffix)}", origin)
+    yield ScriptLine(
+        '[ -n "$MASTER_ADDR" ] || maple_stop 65 allocation "the first node of this job cannot be told"',
+        origin,
+    )
+    yield from _text("maple_port", "export MASTER_ADDR MASTER_PORT")
+    if plan.launch.hostfile:
+        hosts = {
+            "slurm": 'scontrol show hostnames "$SLURM_JOB_NODELIST"',
+            "pbs": "awk '!seen[$1]++ { print $1 }' \"$PBS_NODEFILE\"",
+            "none": "echo localhost",
+        }[plan.scheduler]
+        yield from _text(
+            'export MAPLE_HOSTFILE="$MAPLE_RUN_DIR/hostfile"',
+            f"{hosts} | sed 's/$/ slots={plan.shape.devices}/' | maple_put \"$MAPLE_HOSTFILE\"",
+        )
+
+
+def _wrapper(plan: Plan) -> Iterator[ScriptLine]:
+    launch = plan.launch
+    name, devices = launch.visible or ("", "")
+    yield from _text("", "# --- What each started process runs")
+    if plan.miniapp:
+        yield from _text('export MAPLE_MINIAPP="$MAPLE_RUN_DIR/miniapps/train.py"')
+    if launch.container and launch.container[0] == "podman-hpc":
+        yield from _text(
+            'export MAPLE_RUN_BIND="$MAPLE_RUN_DIR:$MAPLE_RUN_DIR" MAPLE_WORK_BIND="$MAPLE_WORK_DIR:$MAPLE_WORK_DIR"'
+        )
+    tasks = plan.shape.nodes * plan.shape.tasks_per_node
+    yield from _text(
+        f"export MAPLE_TASKS={tasks} MAPLE_LOCAL_SIZE={plan.shape.tasks_per_node}"
+        f" MAPLE_ONE_DEVICE={int(launch.one_device)} MAPLE_POLL_LIMIT={int(not launch.forwards_usr1)}",
+        f'export MAPLE_RANK_VARS="{" ".join(launch.rank)}" MAPLE_LOCAL_VARS="{" ".join(launch.local_rank)}"',
+        f'export MAPLE_SIZE_VARS="{" ".join(launch.size)}" MAPLE_NODE_VARS="{" ".join(launch.node_rank)}"',
+        f'export MAPLE_VISIBLE_NAME="{name}" MAPLE_VISIBLE_DEVICES="{devices}"',
+    )
+    yield from _text(f"maple_put \"$MAPLE_RUN_DIR/bin/task.sh\" <<'{_TASK_END}'", *_shipped("task.sh"), _TASK_END)
+    if launch.framework and launch.mode == "node":
+        # In a file, so that each node fills in its own NODE_RANK; here it would be the first node's for all.
+        yield from _text(
+            f"maple_put \"$MAPLE_RUN_DIR/bin/start.sh\" <<'{_START_END}'",
+            *folded(("exec", *launch.container, *launch.framework, *_worker(plan))),
+            _START_END,
+        )
+
+
+def _worker(plan: Plan) -> tuple[Word, ...]:
+    """The program, watched where the framework's launcher takes any executable."""
+    watch: tuple[Word, ...] = ("sh", Var(var="MAPLE_TASK"), "worker") if plan.launch.watch_workers else ()
+    program = plan.launch.program
+    if plan.launch.framework and not plan.launch.watch_workers and program and program[0] != "bash":
+        program = program[2:] if program[1:2] == ("-u",) else program[1:]
+    return (*watch, *program)
+
+
+def _launch(plan: Plan) -> Iterator[ScriptLine]:
+    launch = plan.launch
+    task: tuple[Word, ...] = ("sh", Var(var="MAPLE_TASK"))
+    if launch.mode == "node" and launch.framework:
+        inner: tuple[Word, ...] = (*task, "node", "sh", Var(var="MAPLE_START"))
+    elif launch.mode == "first":
+        inner = (*launch.container, *launch.framework, *_worker(plan))
+    else:
+        inner = (*task, "device", *launch.container, *launch.program)
+    starter = launch.launcher
+    if launch.mode != "first" and launch.dialect == "local":
+        starter = ("maple_local", str(plan.shape.tasks_per_node))
+    yield from _text(
+        "",
+        "# --- Launch",
+        'export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh" MAPLE_START="$MAPLE_RUN_DIR/bin/start.sh"',
+    )
+    rows = folded(("maple_launch", *starter), indent="  ") if starter else ["maple_launch"]
+    yield from _text(*(row for row in rows[:-1]), rows[-1] + " \\", *("  " + row for row in folded(inner)))
+    yield from ()
+
+
+def launch_line(plan: Plan) -> str:
+    """The launcher's command alone, for a script of one's own."""
+    return line((*plan.launch.launcher, *plan.launch.container, *plan.launch.framework, *plan.launch.program))

@@ -1,0 +1,72 @@
+"""Words of a command line, and how each is written into a shell script."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from pydantic import BaseModel, ConfigDict
+
+from maple_parsl.errors import RequestError
+
+_NOT_SHELL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\n\r\u0085\u2028\u2029]")
+
+
+class Var(BaseModel):
+    """A word that is the value of a shell variable when the command runs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    var: str
+
+
+class Option(BaseModel):
+    """A word that is an option joined with a variable's value: ``name=$var``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    option: str
+    var: str
+
+
+Word = str | Var | Option
+
+
+def quote(text: str) -> str:
+    """One shell word that means exactly ``text``; refuses what cannot be one line."""
+    if _NOT_SHELL.search(text):
+        raise RequestError(f"{text!r} has a control character, which cannot be put in a job script")
+    return shlex.quote(text)
+
+
+def word(value: Word) -> str:
+    """A word as it is written: literals quoted, variables expanded as one word."""
+    if isinstance(value, Var):
+        return f'"${value.var}"'
+    if isinstance(value, Option):
+        return f'{value.option}="${value.var}"'
+    return quote(value)
+
+
+def line(words: tuple[Word, ...]) -> str:
+    """A command on one line."""
+    return " ".join(word(w) for w in words)
+
+
+def folded(words: tuple[Word, ...], indent: str = "  ", width: int = 96) -> list[str]:
+    """A command over several lines, each but the last ending in a backslash; an option stays with its value."""
+    lines: list[str] = []
+    current = ""
+    for index, text in enumerate([word(w) for w in words]):
+        previous = words[index - 1] if index else ""
+        is_value = isinstance(previous, str) and previous.startswith("-") and not text.startswith("-")
+        if current and len(current) + len(text) + 1 > width and not is_value:
+            lines.append(current)
+            current = indent + text
+        else:
+            current = f"{current} {text}" if current else text
+    lines.append(current)
+    return [*(text + " \\" for text in lines[:-1]), lines[-1]]
+
+
+def assigned(name: str, value: str) -> str:
+    """``export NAME=value`` with the value quoted."""
+    return f"export {name}={quote(value)}"
