@@ -149,9 +149,7 @@ def test_preempted_jobs_are_requeued(slurm_accounting: Testbed, tmp_path: Path) 
         f"--output={tmp_path}/out",
     )
     bed.wait_job(low, "RUNNING")
-    high = bed.submit(
-        "#!/bin/bash\nexit 0\n", "-N4", "-p", "gpu", "-A", "proj1", "-q", "high", "--output=/dev/null"
-    )
+    high = bed.submit("#!/bin/bash\nexit 0\n", "-N4", "-p", "gpu", "-A", "proj1", "-q", "high", "--output=/dev/null")
     assert bed.wait_job(high)["JobState"] == "COMPLETED"
     bed.wait_job(low, "PENDING")
     begin = time.monotonic()

@@ -247,8 +247,7 @@ class Testbed(JobCommands):
     def _start_slurmd(self, nodes: Sequence[str]) -> None:
         conf = self.prefix / "etc/slurm.conf"
         started = [
-            subprocess.Popen([*self.prefix_command(node, "/"), "slurmd", "-N", node, "-f", str(conf)])
-            for node in nodes
+            subprocess.Popen([*self.prefix_command(node, "/"), "slurmd", "-N", node, "-f", str(conf)]) for node in nodes
         ]
         for node, process in zip(nodes, started, strict=True):
             if process.wait(timeout=30) != 0:
