@@ -46,7 +46,7 @@ def main() -> int:
     # No service may start: packages would start a database and a scheduler of their own.
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
     print(f"installing {' '.join(lacking)}")
-    for command in (["apt-get", "update", "-qq"], line.split() + ["-qq"]):
+    for command in (["apt-get", "update", "-qq"], [*line.split(), "-qq"]):
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
             print(done.stdout[-3000:], file=sys.stderr)
