@@ -1,0 +1,46 @@
+"""vit: a transformer over the patches of an image."""
+# mypy: disallow-subclassing-any=False
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ..data import CLASSES, COLOURS, PIXELS
+from .layers import Chain, TransformerBlock
+from .size import ModelSize
+
+PATCH = 4
+"""Height and width of a patch in pixels."""
+
+
+class PatchEmbedding(nn.Module):
+    """Images [batch, colours, pixels, pixels] to one vector per patch, [batch, patches, width]."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.project = nn.Conv2d(COLOURS, width, PATCH, stride=PATCH)
+        self.position = nn.Parameter(torch.randn((PIXELS // PATCH) ** 2, width) * 0.1)
+
+    def forward(self, images: Tensor) -> tuple[Tensor, ...]:
+        """Projects each patch and adds its learned position."""
+        return (self.project(images).flatten(2).transpose(1, 2) + self.position,)
+
+
+class PoolingHead(nn.Module):
+    """[batch, patches, width] to logits [batch, classes]."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.out = nn.Linear(width, CLASSES)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Logits of the mean over the patches."""
+        return (self.out(self.norm(x).mean(1)),)
+
+
+def build(size: ModelSize) -> Chain:
+    """Images [batch, colours, pixels, pixels] to logits [batch, classes]."""
+    layers = [TransformerBlock(size.width, size.head_width, causal=False) for _ in range(size.depth)]
+    return Chain([PatchEmbedding(size.width), *layers, PoolingHead(size.width)])
