@@ -69,12 +69,9 @@ def save(trainer: Trainer, progress: Progress) -> Path:
 def newest(run_dir: Path) -> tuple[Path, dict[str, object]] | None:
     """The folder and manifest of the complete checkpoint that was written last, if there is one."""
     found: list[tuple[float, int, Path, dict[str, object]]] = []
-    for folder in (run_dir / "checkpoints").glob("step-*"):
-        try:
-            manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-            found.append((float(manifest["saved_at"]), int(manifest["step"]), folder, manifest))
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
+    for file in (run_dir / "checkpoints").glob(f"step-*/{MANIFEST}"):
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        found.append((float(manifest["saved_at"]), int(manifest["step"]), file.parent, manifest))
     if not found:
         return None
     _, _, folder, manifest = max(found, key=lambda entry: entry[:2])

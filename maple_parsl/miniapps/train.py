@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The entry point, run as a script from any copy of this folder under any name: see the package's docstring."""
+"""The entry point: run it as a script, from any copy of this folder (``__init__.py`` tells all)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Family:
 
 
 def token_loss(logits: Tensor, target: Tensor) -> Tensor:
-    """Cross entropy in nats, logits [batch, time, vocabulary] against tokens [batch, time], but those of -100."""
+    """Cross entropy in nats, logits [batch, time, vocabulary] against tokens [batch, time] but for -100."""
     return functional.cross_entropy(logits.flatten(0, 1), target.flatten())
 
 

@@ -7,6 +7,8 @@ from ..options import Options
 from ..world import World
 from .base import Trainer
 
+__all__ = ["Trainer", "make_trainer"]
+
 
 def make_trainer(options: Options, world: World) -> Trainer:
     """The trainer of ``options.paradigm`` (a collective call).  Imports no more than that one needs."""

@@ -71,8 +71,9 @@ class Trainer:
         """The chain on this rank's device; in bf16 it computes under autocast."""
         if self.options.precision == "bf16":
             chain.autocast = self.world.device.type
-        return chain.to(self.world.device)
+        chain.to(self.world.device)
+        return chain
 
     def _adamw(self) -> torch.optim.AdamW:
-        """AdamW over this rank's parameters, one by one: sharded and plain ones cannot be updated in one go."""
+        """AdamW over this rank's parameters, one by one: sharded and plain ones do not go together."""
         return torch.optim.AdamW(self.chain.parameters(), lr=self.options.lr, foreach=False)

@@ -27,9 +27,7 @@ TAG = "deepspeed"
 def require_deepspeed() -> None:
     """Raises `UsageError` where DeepSpeed is not installed; does not import it."""
     if importlib.util.find_spec("deepspeed") is None:
-        raise UsageError(
-            "--paradigm zero needs DeepSpeed, which is not installed here: pip install deepspeed"
-        )
+        raise UsageError("--paradigm zero needs DeepSpeed, which is not installed: pip install deepspeed")
 
 
 class ZeroTrainer(Trainer):
@@ -41,9 +39,8 @@ class ZeroTrainer(Trainer):
         self.chain = build(options.model, options.layout, options.seed).to(world.device)
         # DeepSpeed guesses the accelerator from installed packages; tell it what MAPLE_DEVICE chose.
         os.environ.setdefault("DS_ACCELERATOR", world.device.type)
-        with contextlib.redirect_stdout(
-            sys.stderr
-        ):  # stdout is for our JSON lines, for good: it keeps the stream
+        # stdout is for JSON lines; DeepSpeed's log goes for good to the stdout it finds when imported.
+        with contextlib.redirect_stdout(sys.stderr):
             self.deepspeed: Any = importlib.import_module("deepspeed")
             self.deepspeed.init_distributed(dist_backend=world.backend, dist_init_required=False)
             self.engine, self.optimizer, _, _ = self.deepspeed.initialize(
