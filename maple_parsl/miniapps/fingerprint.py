@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, Replicate
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,22 @@ def report_parameters(module: nn.Module) -> ParameterReport:
     for name, parameter in module.named_parameters():
         tensor = parameter.detach()
         sharded = isinstance(tensor, DTensor)
-        gathered = tensor.full_tensor() if sharded else tensor
+        gathered = gather(tensor) if sharded else tensor
         local = tensor.to_local() if sharded else tensor
         whole[name] = digest(gathered)
         held[name] = digest(local)
         elements += gathered.numel()
         local_elements += local.numel()
     return ParameterReport(whole, elements, local_elements, combine(held))
+
+
+def gather(tensor: DTensor) -> Tensor:
+    """The whole of a sharded tensor, undoing one cut after the other: last the one made first."""
+    placements = list(tensor.placements)
+    for index in range(len(placements) - 1):
+        placements[index] = Replicate()
+        tensor = tensor.redistribute(placements=placements)
+    return tensor.full_tensor()
 
 
 def digest(tensor: Tensor) -> str:

@@ -41,7 +41,7 @@ def write_rank_file(
 ) -> None:
     """Writes ``ranks/<rank>.json``, one line, replacing an earlier one as a whole.
 
-    ``state`` is "running", "stopped" (by SIGTERM) or "done"; the parameters are those at that point, once they are known.
+    ``state`` is "running", "stopped" (by SIGTERM) or "done"; the parameters are those at the end.
     """
     world = trainer.world
     fields: dict[str, object] = {

@@ -106,11 +106,15 @@ class TokenHead(nn.Module):
     def __init__(self, vocabulary: int, width: int) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
-        self.out = nn.Linear(width, vocabulary)
+        self.out = nn.Linear(width, vocabulary, bias=False)
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Logits of each position."""
-        return (self.out(self.norm(x)),)
+        """Logits of each position.
+
+        The bias is added here since a linear layer returns a view, which FSDP2 warns of in a block's result.
+        """
+        return (self.out(self.norm(x)) + self.bias,)
 
 
 def local(parameter: Tensor) -> Tensor:

@@ -19,12 +19,14 @@ class PatchEmbedding(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.project = nn.Conv2d(COLOURS, width, PATCH, stride=PATCH)
+        self.project = nn.Linear(COLOURS * PATCH**2, width)
         self.position = nn.Parameter(torch.randn((PIXELS // PATCH) ** 2, width) * 0.1)
 
     def forward(self, images: Tensor) -> tuple[Tensor, ...]:
         """Projects each patch and adds its learned position."""
-        return (self.project(images).flatten(2).transpose(1, 2) + self.position,)
+        rows = images.unflatten(3, (-1, PATCH)).unflatten(2, (-1, PATCH))
+        patches = rows.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)
+        return (self.project(patches) + self.position,)
 
 
 class PoolingHead(nn.Module):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 from ..models import Family, build
-from ..models.layers import Chain
+from ..models.layers import Chain, ConvPair, TransformerBlock
 from ..options import Options
 from ..world import World
 from .base import Trainer
@@ -34,7 +34,7 @@ class DdpTrainer(Trainer):
 class FsdpTrainer(Trainer):
     """FSDP2: each parameter, its gradient and its optimizer state are sharded over all ranks.
 
-    A block is gathered just for its forward and backward pass, so each block is a unit of its own.
+    A layer is gathered just for its forward and backward pass, so each layer is a unit of its own.
     """
 
     def __init__(self, options: Options, world: World, family: Family) -> None:
@@ -42,7 +42,7 @@ class FsdpTrainer(Trainer):
         self.replica = world.rank
         self.chain = build(options.model, options.layout, options.seed).to(world.device)
         mesh = init_device_mesh(world.device.type, (world.size,), mesh_dim_names=("dp",))
-        shard_blocks(self.chain, mesh, options.precision, reshard=True)
+        shard_parameters(self.chain, mesh, options.precision, reshard=True)
         self.optimizer = self._adamw()
 
     def step(self, inputs: Tensor, targets: Tensor) -> Tensor | None:
@@ -59,8 +59,10 @@ def plain_step(trainer: Trainer, model: torch.nn.Module, inputs: Tensor, targets
     return loss.detach()
 
 
-def shard_blocks(chain: Chain, mesh: object, precision: str, reshard: bool) -> None:
-    """Shards the parameters of ``chain`` over the one-dimensional ``mesh`` by FSDP2, block by block.
+def shard_parameters(chain: Chain, mesh: DeviceMesh, precision: str, reshard: bool) -> None:
+    """Shards the parameters of ``chain`` over the one-dimensional ``mesh`` by FSDP2.
+
+    Each transformer layer and each residual pair is one unit, what is left (embedding, head) another.
 
     In bf16 the gathered parameters and the arithmetic are bfloat16, the sums of gradients float32.
     ``reshard`` frees the gathered parameters after the forward pass, at the price of a second gathering.
@@ -68,6 +70,7 @@ def shard_blocks(chain: Chain, mesh: object, precision: str, reshard: bool) -> N
     half = torch.bfloat16 if precision == "bf16" else None
     inner = MixedPrecisionPolicy(param_dtype=half, reduce_dtype=torch.float32)
     outer = MixedPrecisionPolicy(param_dtype=half, reduce_dtype=torch.float32, output_dtype=torch.float32)
-    for block in chain.blocks.values():
-        fully_shard(block, mesh=mesh, mp_policy=inner, reshard_after_forward=reshard)
+    for module in list(chain.modules()):
+        if isinstance(module, (TransformerBlock, ConvPair)):
+            fully_shard(module, mesh=mesh, mp_policy=inner, reshard_after_forward=reshard)
     fully_shard(chain, mesh=mesh, mp_policy=outer, reshard_after_forward=reshard)

@@ -15,7 +15,7 @@ from ..models.layers import Chain
 from ..options import Options
 from ..world import World
 from .base import Trainer
-from .data_parallel import shard_blocks
+from .data_parallel import shard_parameters
 from .tensor import shard_layers
 
 SCHEDULES = {"gpipe": ScheduleGPipe, "1f1b": Schedule1F1B}
@@ -49,7 +49,7 @@ class PipelineTrainer(Trainer):
         self.chain = chain.to(world.device) if three_d else self._prepare(chain)
         if three_d:
             shard_layers(self.chain, mesh["tp"])
-            shard_blocks(self.chain, mesh["dp"], options.precision, reshard=False)
+            shard_parameters(self.chain, mesh["dp"], options.precision, reshard=False)
         self.optimizer = self._adamw()
         stage = PipelineStage(
             self.chain,

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,12 @@ class ZeroTrainer(Trainer):
         # stdout is for JSON lines; DeepSpeed's log goes for good to the stdout it finds when imported.
         with contextlib.redirect_stdout(sys.stderr):
             self.deepspeed: Any = importlib.import_module("deepspeed")
+            if world.device.type == "cpu":
+                # Else it compiles its shared memory collectives, for a minute; gloo does without.
+                importlib.import_module("deepspeed.ops").__compatible_ops__ = {}
+            # torch 2.13 has a new name for a function that DeepSpeed calls at every step.
+            warnings.filterwarnings("ignore", message=".*all_gather_into_tensor", category=FutureWarning)
+            warnings.filterwarnings("ignore", message=".*reduce_scatter_tensor", category=FutureWarning)
             self.deepspeed.init_distributed(dist_backend=world.backend, dist_init_required=False)
             self.engine, self.optimizer, _, _ = self.deepspeed.initialize(
                 model=self.chain, optimizer=self._adamw(), config=self._config()
