@@ -150,9 +150,7 @@ def choose_layout(paradigm: str, world: int, dp: int | None, pp: int | None, tp:
         known = (dp or 1) * (pp or 1) * (tp or 1)
         rest, remainder = divmod(world, known)
         if remainder or (None not in (dp, pp, tp) and rest != 1):
-            raise UsageError(
-                f"{world} ranks cannot be split into {given}: dp * pp * tp must be the number of ranks"
-            )
+            raise UsageError(f"{world} ranks cannot be split into {given}: dp * pp * tp must be {world}")
         if tp is None:
             tp = rest if None not in (dp, pp) else _smallest_factor(rest)
             rest //= tp
