@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ def login(slurm: Testbed, tmp_path: Path) -> Iterator[Login]:
     yield Login(slurm, folder)
     slurm.cancel_all()
     slurm.wait_idle()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.parametrize("paradigm", ["ddp", "fsdp", "tp", "pp"])
