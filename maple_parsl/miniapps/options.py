@@ -133,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def choose_layout(paradigm: str, world: int, dp: int | None, pp: int | None, tp: int | None) -> Layout:
-    """The factors of ``world``: given by the paradigm, or for 3d chosen where the command line leaves them open.
+    """The factors of ``world``: given by the paradigm, or for 3d chosen where the command line does not.
 
     tp and pp default to the smallest prime factor of what remains, dp to the rest: 8 ranks are 2 x 2 x 2,
     4 ranks are dp 1 x pp 2 x tp 2.
