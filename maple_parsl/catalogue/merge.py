@@ -59,8 +59,7 @@ def overlay(below: Tree, above: Tree, path: Path = ()) -> Tree:
 def complete(tree: Tree, path: Path = ()) -> Tree:
     """The tree with a source and a date for every group of facts that only people's own files state."""
     result: Tree = {
-        key: complete(value, (*path, key)) if isinstance(value, dict) else value
-        for key, value in tree.items()
+        key: complete(value, (*path, key)) if isinstance(value, dict) else value for key, value in tree.items()
     }
     stated = [leaf.origin for _, leaf in leaves(result, path)]
     if is_facts(path) and stated and all(origin.layer != "catalogue" for origin in stated):

@@ -9,10 +9,11 @@ from maple_parsl.plan import Export, Origin, Shape, Step
 from maple_parsl.shell import quote
 from maple_parsl.template import Template
 
+_LAUNCH_SETS = frozenset("RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT".split())
 _NO_MODULE = "command -v module >/dev/null 2>&1 || . /etc/profile"
 
 
-def setup(context: Context, target: Target) -> tuple[Step, ...]:
+def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
     """Site lines, then the user's environment (or the site's framework where none is stated), then their lines."""
     request, site, kind = context.request, context.site, target.kind
     facts = site.environments[kind.environment]
@@ -28,8 +29,6 @@ def setup(context: Context, target: Target) -> tuple[Step, ...]:
             for line in facts.conda
             if line not in facts.base
         ]
-        hook = Origin(layer="maple", why="a job's shell has no conda function of its own")
-        steps.append(Step(line='eval "$(conda shell.bash hook)"', origin=hook))
         steps.append(Step(line=f"conda activate {quote(software.conda)}", origin=stated()))
     if software.venv:
         steps.append(Step(line=f"source {quote(software.venv.rstrip('/') + '/bin/activate')}", origin=stated()))
@@ -43,9 +42,21 @@ def setup(context: Context, target: Target) -> tuple[Step, ...]:
             Step(line=line, origin=context.fact(f"{where}.framework", facts, "the site's own PyTorch"))
             for line in facts.framework
         ]
+    if facts.network_prepend and shape.nodes > 1:
+        paths = ":".join(quote(path) for path in facts.network_prepend)
+        steps.append(
+            Step(
+                line=f"export LD_LIBRARY_PATH={paths}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
+                origin=context.fact(f"{where}.network_prepend", facts, "the network plugin of the collectives"),
+            )
+        )
     for line in request.setup:
         _refuse_broken(context, line)
         steps.append(Step(line=line, origin=stated()))
+    activate = next((i for i, step in enumerate(steps) if step.line.startswith("conda activate")), None)
+    if activate is not None:
+        hook = Origin(layer="maple", why="a job's shell has no conda function of its own")
+        steps.insert(activate, Step(line='eval "$(conda shell.bash hook)"', origin=hook))
     if any(step.line.startswith("module ") for step in steps):
         guard = Origin(layer="maple", why="a job sent from a bare shell has no module command yet")
         steps.insert(0, Step(line=_NO_MODULE, origin=guard))
@@ -84,12 +95,11 @@ def exports(context: Context, target: Target, template: Template, shape: Shape) 
     if shape.nodes > 1:
         for name, value in facts.network.items():
             put(name, value, context.fact(f"{where}.network", facts, "network of jobs on several nodes"))
-        interface = site.rendezvous.interface
-        if interface:
-            for name in ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"):
-                if name not in made and (name[:4] == "GLOO" or kind.backend == "nccl"):
-                    origin = context.fact("rendezvous.interface", site.rendezvous, "the network between nodes")
-                    put(name, interface, origin)
+        nccl = site.rendezvous.interface if kind.backend == "nccl" else None
+        interfaces = {"NCCL_SOCKET_IFNAME": nccl, "GLOO_SOCKET_IFNAME": site.rendezvous.gloo_interface}
+        for name, interface in interfaces.items():
+            if interface and name not in made:
+                put(name, interface, context.fact("rendezvous", site.rendezvous, "the network between nodes"))
     put(
         "MAPLE_DEVICE",
         kind.torch_device,
@@ -108,6 +118,8 @@ def exports(context: Context, target: Target, template: Template, shape: Shape) 
         origin = Origin(layer="template", why=f"template {template.name}", source=template.source)
         put(name, value, origin)
     for name, value in request.env.items():
+        if name in _LAUNCH_SETS:
+            context.problems.append(f"env {name}: the launch sets it for every process; leave it out")
         if name in made:
             context.finding(
                 "user-variable",

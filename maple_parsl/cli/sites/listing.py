@@ -8,7 +8,7 @@ from maple_parsl.catalogue import Catalogue, SiteRecord
 from maple_parsl.cli.output import clean, console, emit_json
 from maple_parsl.errors import ConfigurationError
 
-_SCHEDULERS = {"slurm": "Slurm", "pbs": "PBS", "none": "none"}
+_SCHEDULERS = {"slurm": "Slurm", "pbs": "PBS", "lsf": "LSF", "none": "none"}
 
 
 def list_sites(everything: bool, as_json: bool) -> None:
@@ -73,9 +73,7 @@ def summary(record: SiteRecord) -> dict[str, Any]:
         "name": site.name,
         "title": site.title,
         "scheduler": site.scheduler.kind,
-        "kinds": [
-            {"name": name, "devices": kind.devices, "title": kind.title} for name, kind in site.kinds.items()
-        ],
+        "kinds": [{"name": name, "devices": kind.devices, "title": kind.title} for name, kind in site.kinds.items()],
         "queues": len(site.queues.entry) if site.queues else None,
         "status": site.status,
         "executed_on": site.executed_on,
