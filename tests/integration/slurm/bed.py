@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -26,14 +28,24 @@ SITE = Site.model_validate(
             "gpu": {
                 **FACTS,
                 "title": "pretended A100",
-                **{"vendor": "nvidia", "gpus": 4, "devices": 4, "backend": "gloo", "torch_device": "cpu", "cores": 16},
+                "vendor": "nvidia",
+                "gpus": 4,
+                "devices": 4,
+                "backend": "gloo",
+                "torch_device": "cpu",
+                "cores": 16,
             }
         },
         "launchers": {
             "default": {
                 **FACTS,
-                **{"command": "srun", "dialect": "slurm", "rank": ["SLURM_PROCID"], "local_rank": ["SLURM_LOCALID"]},
-                **{"world_size": ["SLURM_NTASKS"], "node_rank": ["SLURM_NODEID"], "preferred_style": "per-device"},
+                "command": "srun",
+                "dialect": "slurm",
+                "rank": ["SLURM_PROCID"],
+                "local_rank": ["SLURM_LOCALID"],
+                "world_size": ["SLURM_NTASKS"],
+                "node_rank": ["SLURM_NODEID"],
+                "preferred_style": "per-device",
             }
         },
         "environments": {"default": FACTS},
@@ -69,11 +81,14 @@ def script_of(made: Plan) -> Path:
 
 
 def put_commands(bed: Testbed, folder: Path) -> Path:
-    """A folder with the cluster's commands, each of which runs on the head node."""
+    """A folder with the cluster's commands, each of which runs on the head node; inside they are the real ones."""
     folder.mkdir(exist_ok=True)
     words = bed.prefix_command(cwd="@HERE@")
     for name in COMMANDS:
-        line = shlex.join([*words, name]).replace("@HERE@", '"$PWD"')
-        (folder / name).write_text(f'#!/bin/sh\nexec {line} "$@"\n')
+        real = shutil.which(name)
+        assert real
+        line = shlex.join([*words, real]).replace("@HERE@", '"$PWD"')
+        outside = f'[ "$(uname -n)" = {shlex.quote(os.uname().nodename)} ]'
+        (folder / name).write_text(f'#!/bin/sh\n{outside} && exec {line} "$@"\nexec {real} "$@"\n')
         (folder / name).chmod(0o755)
     return folder

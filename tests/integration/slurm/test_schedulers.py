@@ -112,7 +112,7 @@ def test_from_inside_a_bound_step_a_job_gets_its_own_values(on_path: Testbed, tm
     assert info.state is JobState.done, (run / "log.txt").read_text()
     ranks = [json.loads((run / f"rank{rank}.json").read_text()) for rank in range(4)]
     assert {(rank["SLURM_NTASKS"], rank["SLURM_JOB_ID"], rank["WORLD_SIZE"]) for rank in ranks} == {("4", job_id, "4")}
-    assert {rank["CUDA_VISIBLE_DEVICES"] for rank in ranks} == {"0,1"}
+    assert {len(rank["CUDA_VISIBLE_DEVICES"].split(",")) for rank in ranks} == {2}  # the step had one
     assert on_path.job(int(job_id))["Partition"] == "gpu"
 
 
@@ -209,8 +209,7 @@ def test_refusals_carry_the_schedulers_words(on_path: Testbed, tmp_path: Path) -
         Slurm().submit(plan, site.script_of(plan))
 
 
-def test_an_absent_or_hanging_controller(on_path: Testbed, tmp_path: Path) -> None:
-    plan = site.plan(tmp_path, SLEEP, "doubt-run")
+def test_an_absent_or_hanging_controller(on_path: Testbed) -> None:
     on_path.stop_controller("hang")
     try:
         with pytest.raises(SchedulerError, match="squeue did not answer within 2 s"):
@@ -220,7 +219,6 @@ def test_an_absent_or_hanging_controller(on_path: Testbed, tmp_path: Path) -> No
     on_path.stop_controller("stop")
     try:
         with pytest.raises(SchedulerError) as caught:
-            plan.provider(cmd_timeout=30)
             Slurm(deadline=2).query(["1"])
     finally:
         on_path.start_controller()
@@ -237,5 +235,9 @@ def test_accounting_knows_older_jobs(
     scheduler = Slurm()
     monkeypatch.setattr(scheduler, "_squeue", lambda *options: [])  # as after MinJobAge
     info = wait_for(lambda: scheduler.query([str(job)])[str(job)], JobState.failed)
-    assert (info.exit_code, info.source, info.name) == (4, "sacct", "maple-old")
+    assert (info.exit_code, info.source) == (4, "sacct")
+    end = time.monotonic() + 30  # the name of a short job comes late
+    while scheduler.query([str(job)])[str(job)].name != "maple-old":
+        assert time.monotonic() < end
+        time.sleep(0.5)
     assert [found.job_id for found in scheduler.find(["maple-old"])["maple-old"]] == [str(job)]
