@@ -1,0 +1,100 @@
+"""The command ``maple``. One module per verb, imported when the verb is used.
+
+Exit codes: 0, 130 when interrupted, otherwise those of :mod:`maple_parsl.errors`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from maple_parsl.errors import MapleError
+
+VERBS = {
+    "sites": ("maple_parsl.cli.sites", "The sites Maple knows: list, show, check, add."),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code is returned, never raised."""
+    try:
+        code = _dispatch(sys.argv[1:] if argv is None else list(argv))
+        sys.stdout.flush()
+        return code
+    except MapleError as error:
+        return _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return _quiet()
+    except OSError as error:
+        reasons = {
+            errno.ENOSPC: "the disk is full",
+            errno.EDQUOT: "your disk quota is used up",
+            errno.EACCES: "permission denied",
+            errno.EROFS: "the file system is read-only",
+        }
+        if error.errno not in reasons:
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}{reasons[error.errno]}", 1)
+
+
+def _dispatch(argv: list[str]) -> int:
+    import typer
+    from typer.main import get_command
+
+    from maple_parsl.cli.lazy import LazyGroup
+
+    class Maple(LazyGroup):
+        verbs = VERBS
+
+    app = typer.Typer(
+        name="maple",
+        cls=Maple,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        help="Correct launches of distributed deep-learning training on any GPU cluster.",
+    )
+    app.callback()(_root)
+    try:
+        result = get_command(app).main(argv or ["--help"], prog_name="maple", standalone_mode=False)
+    except typer.Abort:
+        return 130
+    except SystemExit as error:  # typer, for a pipe that nobody reads any more
+        return _quiet() if error.code else 0
+    except Exception as error:
+        # Misuse; by what it offers, because typer's own classes for it moved between versions.
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        context: Any = getattr(error, "ctx", None)
+        hint = f"\n{context.get_usage()}" if context else ""
+        return _fail(f"{message()}{hint}", 2)
+    return result if isinstance(result, int) else 0
+
+
+def _root() -> None:
+    pass
+
+
+def _fail(message: str, code: int) -> int:
+    from maple_parsl.cli.output import clean
+
+    try:
+        sys.stdout.flush()
+        sys.stderr.write(f"error: {clean(message)}\n")
+    except OSError:
+        return code
+    return code
+
+
+def _quiet() -> int:
+    """Nobody reads what is printed: say nothing more, not even when Python flushes at its end."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    return 1

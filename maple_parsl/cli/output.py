@@ -1,0 +1,69 @@
+"""What verbs print: one JSON object, or text that is safe and fits the terminal."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from datetime import date
+from pathlib import PurePath
+from typing import IO, TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Escape sequences first, then every other control, and what reverses or hides text.
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_].*?(?:\x07|\x1b\\|$)|[ -/]*[0-~])", re.S)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def clean(text: str) -> str:
+    """The text without anything that could drive the terminal; line breaks and tabs stay."""
+    return _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n")))
+
+
+def emit_json(value: Any) -> None:
+    """Print one JSON object; models, dataclasses, paths and dates become what JSON has."""
+    sys.stdout.write(json.dumps(_jsonable(value), indent=2, ensure_ascii=True) + "\n")
+
+
+def console(*, stderr: bool = False, width: int | None = None) -> Console:
+    """A rich console: colour only on a terminal and without NO_COLOR; never narrower than can be read."""
+    from rich.console import Console
+
+    stream: IO[str] = sys.stderr if stderr else sys.stdout
+    columns = os.environ.get("COLUMNS", "")
+    if width is None and not stream.isatty():
+        width = int(columns) if columns.isdigit() and int(columns) else 120
+    plain = not stream.isatty() or bool(os.environ.get("NO_COLOR"))
+    return Console(
+        file=stream,
+        width=max(40, width) if width else None,
+        color_system=None if plain else "auto",
+        force_terminal=False if plain and not stream.isatty() else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=False,
+    )
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _jsonable(inner) for key, inner in value.items()}
+    if isinstance(value, set | frozenset):
+        value = sorted(value)
+    if isinstance(value, list | tuple):
+        return [_jsonable(inner) for inner in value]
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(value) if isinstance(value, PurePath) else value
