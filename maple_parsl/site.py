@@ -49,7 +49,7 @@ class Scheduler(Facts):
     """The batch system and what it asks of every job.
 
     Attributes:
-        kind: batch system; ``none`` runs on this machine.
+        kind: batch system; ``none`` runs on this machine; ``lsf`` only describes retired sites.
         shebang: first line of the script; PBS sites with modules need a login shell.
         account: whether a job must name an account (project, allocation).
         account_hint: the form of account names, shown when one is missing; never appended silently.
@@ -64,7 +64,7 @@ class Scheduler(Facts):
         clusters: value for Slurm's --clusters, where several clusters share a login node.
     """
 
-    kind: Literal["slurm", "pbs", "none"]
+    kind: Literal["slurm", "pbs", "lsf", "none"]
     version: str | None = None
     shebang: Literal["#!/bin/bash", "#!/bin/bash -l"] = "#!/bin/bash"
     account: Literal["required", "optional"] = "required"
@@ -125,7 +125,8 @@ class Launcher(Facts):
 
     Attributes:
         command: the executable (``srun``, ``mpiexec``, ``mpirun``, ``ibrun``).
-        dialect: whose options it takes.
+        dialect: whose options it takes. ``local`` starts the processes itself, on this machine; ``jsrun``
+            only describes retired sites.
         flags: options always given.
         per_device_flags: further options when one process per device is started.
         per_node_flags: further options when one process per node is started.
@@ -137,7 +138,7 @@ class Launcher(Facts):
     """
 
     command: str
-    dialect: Literal["slurm", "pals", "hydra", "openmpi", "ibrun", "local"]
+    dialect: Literal["slurm", "pals", "hydra", "openmpi", "ibrun", "local", "jsrun"]
     flags: tuple[Line, ...] = ()
     per_device_flags: tuple[Line, ...] = ()
     per_node_flags: tuple[Line, ...] = ()
@@ -160,13 +161,15 @@ class Rendezvous(Facts):
         suffix: replaces the domain of the short host name, where only one network is reachable by name.
         address: take the address of this interface on that host rather than its name (``hostname -i`` style
             when ``any``).
-        interface: value for NCCL_SOCKET_IFNAME / GLOO_SOCKET_IFNAME on multi-node jobs.
+        interface: value for NCCL_SOCKET_IFNAME on multi-node jobs; NCCL takes a prefix such as ``hsn``.
+        gloo_interface: value for GLOO_SOCKET_IFNAME, which needs exact names. Absent: unknown.
     """
 
     host: Literal["first-host", "batch-host"] = "first-host"
     suffix: str | None = None
     address: Literal["name", "any"] = "name"
     interface: str | None = None
+    gloo_interface: str | None = None
 
 
 class Environment(Facts):
