@@ -19,13 +19,14 @@ from maple_parsl.errors import StoreError
 LARGEST = 16 << 20
 """More bytes than this is no file of ours."""
 
+_ELSEWHERE = "name another folder (MAPLE_HOME for Maple's records, --run-root for run directories)"
 _REASONS = {
-    errno.ENOSPC: "the disk is full; free some space, or put Maple's files elsewhere with MAPLE_HOME",
-    errno.EDQUOT: "your disk quota is used up; free some space, or put Maple's files elsewhere with MAPLE_HOME",
-    errno.EACCES: "permission denied; it must be yours, or name another folder with MAPLE_HOME",
-    errno.EPERM: "permission denied; it must be yours, or name another folder with MAPLE_HOME",
-    errno.EROFS: "the file system is read-only; name another folder with MAPLE_HOME",
-    errno.ENOTDIR: "a part of this path is a file, not a folder; move it away, or set MAPLE_HOME",
+    errno.ENOSPC: f"the disk is full; free some space, or {_ELSEWHERE}",
+    errno.EDQUOT: f"your disk quota is used up; free some space, or {_ELSEWHERE}",
+    errno.EACCES: f"permission denied; {_ELSEWHERE}",
+    errno.EPERM: f"permission denied; {_ELSEWHERE}",
+    errno.EROFS: f"the file system is read-only; {_ELSEWHERE}",
+    errno.ENOTDIR: "a part of this path is a file, not a folder; move it away",
     errno.ELOOP: "its symbolic links lead in a circle",
     errno.ENAMETOOLONG: "its name is too long for this file system",
     errno.ESTALE: "the network file system lost it; try again",
