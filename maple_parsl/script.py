@@ -33,7 +33,15 @@ def lines(plan: Plan) -> Iterator[ScriptLine]:
     """Every line with its origin."""
     yield ScriptLine(plan.shebang)
     yield from _header(plan)
-    yield from _text(f"\n# {plan.title}", *_cost(plan), f"# Written by Maple {plan.version}.", "")
+    yield from _text(
+        "",
+        f"# {comment(plan.title)}",
+        *_cost(plan),
+        f"# Written by Maple {plan.version}.",
+        "# shellcheck disable=SC2317,SC2329 # functions called from traps",
+        "# shellcheck disable=SC2016 # what is in single quotes is meant as it stands",
+        "",
+    )
     yield from _place(plan)
     yield from _text("", "# --- Bookkeeping: who owns this run, how it ended, signals", *_shipped("batch.sh"))
     if plan.scheduler == "none":
@@ -54,7 +62,12 @@ def _text(*rows: str) -> Iterator[ScriptLine]:
 
 def _shipped(name: str) -> list[str]:
     rows = job.text(name).rstrip("\n").split("\n")
-    return [row for row in rows if not row.startswith(("# shellcheck shell", "#!"))]
+    return [row for row in rows if not row.startswith(("# shellcheck ", "#!"))]
+
+
+def comment(text: str) -> str:
+    """Text that stays inside a comment, whatever it has in it."""
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _prefix(plan: Plan) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -195,8 +196,18 @@ def _tree(name: str, file: SiteFile, *, first: bool) -> Tree:
         data.pop("name", None)
     elif file.layer not in ("catalogue", "path"):
         data.setdefault("name", name)
-    origin = Origin(file.layer, file.path, str(file.path), modified(file.path))
+    # The catalogue's files carry dates of installation; people's own files, those of their last edit.
+    stated = _dates(data) if file.layer == "catalogue" else []
+    origin = Origin(file.layer, file.path, str(file.path), min(stated, default=modified(file.path)))
     return annotate(data, origin)
+
+
+def _dates(table: Mapping[str, Any]) -> list[date]:
+    found = [value for key, value in table.items() if key == "checked_on" and type(value) is date]
+    for value in table.values():
+        if isinstance(value, dict):
+            found += _dates(value)
+    return found
 
 
 def _check_extends(name: str, file: SiteFile, data: Mapping[str, Any], first: bool) -> None:

@@ -43,9 +43,7 @@ def list_files(environ: Mapping[str, str], cwd: Path, shipped: Path) -> Listing:
         except OSError as error:
             notices.append(f"the site files in {place} are not read: {_reason(error)}")
             continue
-        files += [
-            SiteFile(layer, place / n) for n in entries if n.endswith(".toml") and not n.startswith(".")
-        ]
+        files += [SiteFile(layer, place / n) for n in entries if n.endswith(".toml") and not n.startswith(".")]
     return Listing(tuple(files), tuple(notices))
 
 

@@ -45,7 +45,8 @@ def overlay(below: Tree, above: Tree, path: Path = ()) -> Tree:
         elif isinstance(old, dict) and isinstance(value, dict):
             result[key] = overlay(old, value, (*path, key))
         elif isinstance(old, Leaf) and isinstance(value, Leaf):
-            result[key] = value
+            if not (key == "name" and path[:-1] == QUEUES):  # the scheduler knows the first spelling
+                result[key] = value
         else:
             shape, other = ("a table", "a value") if isinstance(value, dict) else ("a value", "a table")
             raise ConfigurationError(
@@ -58,8 +59,7 @@ def overlay(below: Tree, above: Tree, path: Path = ()) -> Tree:
 def complete(tree: Tree, path: Path = ()) -> Tree:
     """The tree with a source and a date for every group of facts that only people's own files state."""
     result: Tree = {
-        key: complete(value, (*path, key)) if isinstance(value, dict) else value
-        for key, value in tree.items()
+        key: complete(value, (*path, key)) if isinstance(value, dict) else value for key, value in tree.items()
     }
     stated = [leaf.origin for _, leaf in leaves(result, path)]
     if is_facts(path) and stated and all(origin.layer != "catalogue" for origin in stated):

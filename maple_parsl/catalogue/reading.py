@@ -118,17 +118,13 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path} is not valid TOML: {error}") from None
     except (ValueError, RecursionError):
-        raise ConfigurationError(
-            f"{path} is not valid TOML: a number or a nesting beyond all bounds"
-        ) from None
+        raise ConfigurationError(f"{path} is not valid TOML: a number or a nesting beyond all bounds") from None
     for key, value in _values(data, ""):
         if isinstance(value, str) and (bad := _CONTROL.search(value)):
             what = "a line break" if bad[0] in "\n\r\u2028\u2029" else f"the control character {bad[0]!r}"
             raise ConfigurationError(f"{path}: {key}: contains {what}; write it as one line of plain text")
         if isinstance(value, float) and not math.isfinite(value):
-            raise ConfigurationError(
-                f"{path}: {key}: {value} is no fact; leave the key out when it is unknown"
-            )
+            raise ConfigurationError(f"{path}: {key}: {value} is no fact; leave the key out when it is unknown")
     return data
 
 

@@ -107,9 +107,7 @@ def _keys(loc: tuple[str | int, ...]) -> list[str]:
     return list(model.model_fields) if model else []
 
 
-def _place(
-    loc: Sequence[str | int], data: Mapping[str, Any], origins: Mapping[str, Origin]
-) -> tuple[str, str]:
+def _place(loc: Sequence[str | int], data: Mapping[str, Any], origins: Mapping[str, Origin]) -> tuple[str, str]:
     """The file to edit and the dotted key in it."""
     parts: list[str] = []
     here: Any = data
@@ -118,9 +116,7 @@ def _place(
             here = here[key]
         except (KeyError, IndexError, TypeError):
             here = None
-        parts.append(
-            str(here.get("name", key + 1)) if isinstance(key, int) and isinstance(here, dict) else str(key)
-        )
+        parts.append(str(here.get("name", key + 1)) if isinstance(key, int) and isinstance(here, dict) else str(key))
     dotted = ".".join(parts)
     at = dotted
     while at:

@@ -34,6 +34,9 @@ def compose(
         UnknownNameError: for a model, paradigm or template that Maple does not have.
     """
     context = Context(request, site, site_origin)
+    scheduler = site.scheduler.kind
+    if site.status == "retired" or scheduler == "lsf":
+        raise ComposeError([f"{site.title} is retired{f': {site.status_note}' if site.status_note else ''}"])
     paradigm = _paradigm(context)
     _required(context)
     nodes = _nodes(context)
@@ -49,7 +52,7 @@ def compose(
     exports = environment.exports(context, chosen, template, form)
     tree = launch.launch(context, chosen, template, paradigm, form, degrees, tuple(export.name for export in exports))
     options = directives(context, chosen, form, template.style)
-    steps = environment.setup(context, chosen)
+    steps = environment.setup(context, chosen, form)
     if request.requeue and site.scheduler.kind == "pbs":
         context.finding(
             "requeue-pbs",
@@ -57,8 +60,6 @@ def compose(
             "note",
             "PBS lets no job requeue itself at the walltime; -r y restarts it after preemption or a node failure",
         )
-    if site.status == "retired":
-        context.problems.append(f"{site.title} is retired{f': {site.status_note}' if site.status_note else ''}")
     if context.problems:
         raise ComposeError(context.problems)
     hours = nodes * request.walltime.hours if request.walltime else None
@@ -69,7 +70,7 @@ def compose(
         request=request,
         site=site.name,
         site_title=site.title,
-        scheduler=site.scheduler.kind,
+        scheduler=scheduler,
         kind=chosen.kind_name,
         template=template.name,
         model=request.model,

@@ -12,7 +12,7 @@ from maple_parsl.template import Template
 _NO_MODULE = "command -v module >/dev/null 2>&1 || . /etc/profile"
 
 
-def setup(context: Context, target: Target) -> tuple[Step, ...]:
+def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
     """Site lines, then the user's environment (or the site's framework where none is stated), then their lines."""
     request, site, kind = context.request, context.site, target.kind
     facts = site.environments[kind.environment]
@@ -43,6 +43,14 @@ def setup(context: Context, target: Target) -> tuple[Step, ...]:
             Step(line=line, origin=context.fact(f"{where}.framework", facts, "the site's own PyTorch"))
             for line in facts.framework
         ]
+    if facts.network_prepend and shape.nodes > 1:
+        paths = ":".join(quote(path) for path in facts.network_prepend)
+        steps.append(
+            Step(
+                line=f"export LD_LIBRARY_PATH={paths}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
+                origin=context.fact(f"{where}.network_prepend", facts, "the network plugin of the collectives"),
+            )
+        )
     for line in request.setup:
         _refuse_broken(context, line)
         steps.append(Step(line=line, origin=stated()))
@@ -84,12 +92,11 @@ def exports(context: Context, target: Target, template: Template, shape: Shape) 
     if shape.nodes > 1:
         for name, value in facts.network.items():
             put(name, value, context.fact(f"{where}.network", facts, "network of jobs on several nodes"))
-        interface = site.rendezvous.interface
-        if interface:
-            for name in ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"):
-                if name not in made and (name[:4] == "GLOO" or kind.backend == "nccl"):
-                    origin = context.fact("rendezvous.interface", site.rendezvous, "the network between nodes")
-                    put(name, interface, origin)
+        nccl = site.rendezvous.interface if kind.backend == "nccl" else None
+        interfaces = {"NCCL_SOCKET_IFNAME": nccl, "GLOO_SOCKET_IFNAME": site.rendezvous.gloo_interface}
+        for name, interface in interfaces.items():
+            if interface and name not in made:
+                put(name, interface, context.fact("rendezvous", site.rendezvous, "the network between nodes"))
     put(
         "MAPLE_DEVICE",
         kind.torch_device,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from maple_parsl.compose.context import Context, Target
+from maple_parsl.errors import ConfigurationError
 from maple_parsl.plan import Launch, Shape
 from maple_parsl.request import Parallelism
 from maple_parsl.shell import Option, Var, Word
@@ -41,6 +42,8 @@ def launch(
     facts = site.launchers[kind.launcher]
     per_node = template.style != "per-device"
     dialect = (facts.per_node_dialect if per_node else None) or facts.dialect
+    if dialect == "jsrun":  # only retired sites have it, and they are refused before
+        raise ConfigurationError(f"site {site.name}: Maple does not write jsrun launch lines")
     command = (facts.per_node_command if per_node else None) or facts.command
     if template.style == "runner":
         words: tuple[Word, ...] = ()
@@ -66,10 +69,10 @@ def launch(
     start = template.paradigms[paradigm]
     framework = tuple(_fill(text, values) for text in (*template.command, *start.flags) if template.command)
     size = facts.world_size
-    visible = _visible(target, shape)
+    visible = None if facts.one_device_visible and not per_node else _visible(target, shape)
     return Launch(
         mode=_MODES[template.style],
-        dialect="local" if site.scheduler.kind == "none" else dialect,
+        dialect=dialect,
         launcher=words,
         container=_container(context, target),
         framework=framework,
@@ -110,8 +113,8 @@ def _launcher(
         words += ["--kill-on-bad-exit=1"]
     elif dialect == "pals":
         words += ["-n", total, "--ppn", str(tasks)]
-        binding = None if per_node else _binding(target, shape)
-        words += ["--cpu-bind", binding or "none"]
+        if not per_node:
+            words += ["--cpu-bind", _binding(target, shape) or "none"]
     elif dialect == "hydra":
         words += ["-n", total, "-ppn", str(tasks)]
     elif dialect == "openmpi":

@@ -110,9 +110,7 @@ def _by_environment(facts: Mapping[str, Detect], environ: Mapping[str, str]) -> 
                 yield name, f"{key} contains {part!r}"
 
 
-def _by_scheduler(
-    facts: Mapping[str, Detect], environ: Mapping[str, str], run: Runner, etc: Path
-) -> Iterator[Match]:
+def _by_scheduler(facts: Mapping[str, Detect], environ: Mapping[str, str], run: Runner, etc: Path) -> Iterator[Match]:
     if any(detect.slurm_cluster for detect in facts.values()):
         cluster, how = _slurm_cluster(environ, run, etc)
         for name, detect in facts.items():

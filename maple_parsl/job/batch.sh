@@ -57,8 +57,13 @@ maple_check() { # maple_check STATUS LINE: a set-up line must succeed
 
 # From the job's id, so that two jobs on a shared node do not meet; below 32768, where kernels hand out ports to anyone; the next one if somebody listens there.
 maple_port() {
-  local digits=${MAPLE_JOB_ID%%[!0-9]*} tries=0
-  MASTER_PORT=$((20000 + 10#${digits:-0} % 12000))
+  local id=${MAPLE_JOB_ID#local-} element=0 tries=0
+  case $id in
+    *_[0-9]*) element=${id#*_} ;;        # Slurm: 12_3
+    *"["[0-9]*) element=${id#*"["} ;;    # PBS: 12[3].server
+  esac
+  id=${id%%[!0-9]*} element=${element%%[!0-9]*}
+  MASTER_PORT=$((20000 + (10#${id:-0} + 10#${element:-0}) % 12000))
   while [ "$tries" -lt 20 ] && (exec 3<>"/dev/tcp/127.0.0.1/$MASTER_PORT") 2>/dev/null; do
     MASTER_PORT=$((MASTER_PORT + 1)) tries=$((tries + 1))
   done

@@ -11,7 +11,7 @@ maple_local() { # maple_local COUNT COMMAND...
   done
   for ((index = 0; index < count; )); do
     told=''
-    wait -n "${pids[@]}"
+    wait -n "${pids[@]}" 2>/dev/null # it complains of those already seen
     pid=$?
     [ -z "$told" ] || continue
     [ "$pid" -ne 127 ] || break

@@ -63,9 +63,7 @@ def check(
 @app.command()
 def add(
     name: Annotated[str, typer.Argument(help="Name of the new site, or of a known one to change.")],
-    scheduler: Annotated[
-        str | None, typer.Option(help="slurm or pbs; found on this machine if absent.")
-    ] = None,
+    scheduler: Annotated[str | None, typer.Option(help="slurm or pbs; found on this machine if absent.")] = None,
     path: Annotated[Path | None, typer.Option(help="Folder; your own site folder if absent.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
     json: Json = False,

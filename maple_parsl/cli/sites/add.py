@@ -35,9 +35,7 @@ def add_site(name: str, scheduler: str | None, folder: Path | None, force: bool,
     use = known or name if read else str(path)
     lines = [f"written: {path}"]
     if known:
-        lines.append(
-            f"{known} is known; the file is for your own changes. The result: maple sites show {use}"
-        )
+        lines.append(f"{known} is known; the file is for your own changes. The result: maple sites show {use}")
     else:
         lines += [
             "1. fill in what is marked EDIT",

@@ -18,9 +18,7 @@ _NAMED = ("kinds", "launchers", "environments")
 def check_sites(names: Sequence[str], max_age_days: int, as_json: bool) -> int:
     """Print what is wrong; the exit code says how bad it is."""
     catalogue = Catalogue.load()
-    results = [
-        _check(catalogue, n, max_age_days) for n in names or (*catalogue.names(), *catalogue.retired())
-    ]
+    results = [_check(catalogue, n, max_age_days) for n in names or (*catalogue.names(), *catalogue.retired())]
     # A place that was named and cannot be read is a fault of no single site.
     places = list(catalogue.notices) if not names else []
     broken = bool(places) or any(result["faults"] for result in results)

@@ -73,9 +73,7 @@ def summary(record: SiteRecord) -> dict[str, Any]:
         "name": site.name,
         "title": site.title,
         "scheduler": site.scheduler.kind,
-        "kinds": [
-            {"name": name, "devices": kind.devices, "title": kind.title} for name, kind in site.kinds.items()
-        ],
+        "kinds": [{"name": name, "devices": kind.devices, "title": kind.title} for name, kind in site.kinds.items()],
         "queues": len(site.queues.entry) if site.queues else None,
         "status": site.status,
         "executed_on": site.executed_on,
