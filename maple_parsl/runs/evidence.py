@@ -115,7 +115,9 @@ def _read(path: Path, notes: list[str]) -> dict[str, Any] | None:
 
 def _started(raw: dict[str, Any] | None) -> Started | None:
     try:
-        return raw and Started(str(raw["job_id"]), int(raw["attempt"]), str(raw["host"]), float(raw["started"])) or None
+        if raw is None:
+            return None
+        return Started(str(raw["job_id"]), int(raw["attempt"]), str(raw["host"]), float(raw["started"]))
     except (KeyError, TypeError, ValueError):
         return None
 

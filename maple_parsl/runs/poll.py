@@ -19,8 +19,9 @@ from typing import Any
 
 from maple_parsl.errors import MapleError, StoreError
 from maple_parsl.runs import files
-from maple_parsl.runs.jobs import Job, Scheduler
+from maple_parsl.runs.jobs import from_json, to_json
 from maple_parsl.runs.state import Seen
+from maple_parsl.schedulers.base import JobState, Scheduler
 
 SLOWEST = 300.0
 """Seconds between questions at most, unless the site's own interval is longer."""
@@ -139,7 +140,7 @@ class Poller:
         changed = False
         for job_id in wanted:
             info = found.get(job_id)
-            job = None if info is None else Job.of(info)
+            job = None if info is None or info.state is JobState.unknown else info
             old = before.jobs.get(job_id)
             same = old is not None and (old.job and old.job.state) == (job and job.state)
             changed = changed or not same
@@ -149,7 +150,7 @@ class Poller:
     def _keep(self, answers: _Answers) -> None:
         self._answers = answers
         jobs = {
-            key: {"job": seen.job and seen.job.to_json(), "asked_at": seen.asked_at, "since": seen.since}
+            key: {"job": to_json(seen.job), "asked_at": seen.asked_at, "since": seen.since}
             for key, seen in answers.jobs.items()
         }
         value: dict[str, Any] = {"format": 1, "asked_at": answers.asked_at, "unchanged": answers.unchanged}
@@ -178,9 +179,7 @@ class Poller:
 
 def _parsed(raw: Mapping[str, Any]) -> _Answers:
     jobs = {
-        str(key): Seen(
-            Job.from_json(value["job"]) if value["job"] else None, float(value["asked_at"]), float(value["since"])
-        )
+        str(key): Seen(from_json(value["job"]), float(value["asked_at"]), float(value["since"]))
         for key, value in raw["jobs"].items()
     }
     return _Answers(jobs, float(raw["asked_at"]), int(raw["unchanged"]), raw.get("error"))

@@ -5,11 +5,11 @@ A pure function of its inputs. The first row that fits decides:
 ===================  ==================================  =======================================
 exit record          scheduler                           state
 ===================  ==================================  =======================================
-(no job id)          --                                  submitting, not-submitted or refused
+(no job id)          --                                  submitting, not_submitted or refused
 done                 anything (it lags behind)           done
 setup, allocation    anything                            failed
 any other, or none   timeout, cancelled, preempted,      that; the record adds code and first
-                     node-fail, out-of-memory            failing rank
+                     node_failure, out_of_memory         failing rank
 failed, with a rank  pending, asked after the record     pending (queued again)
 and code below 128   anything else                       failed
 failed, other        pending, asked after the record     pending (queued again)
@@ -40,7 +40,8 @@ from enum import StrEnum
 from typing import Any
 
 from maple_parsl.runs.evidence import Evidence, Exit
-from maple_parsl.runs.jobs import CAUSES, ENDED, Job
+from maple_parsl.runs.jobs import CAUSES
+from maple_parsl.schedulers.base import JobInfo, JobState
 
 SETTLE = 15.0
 """Seconds for a file written on another node to be seen here."""
@@ -55,7 +56,7 @@ class RunState(StrEnum):
     """Where a run stands. The values are stable and appear in JSON."""
 
     SUBMITTING = "submitting"
-    NOT_SUBMITTED = "not-submitted"
+    NOT_SUBMITTED = "not_submitted"
     REFUSED = "refused"
     PENDING = "pending"
     RUNNING = "running"
@@ -65,8 +66,8 @@ class RunState(StrEnum):
     TIMEOUT = "timeout"
     CANCELLED = "cancelled"
     PREEMPTED = "preempted"
-    NODE_FAIL = "node-fail"
-    OUT_OF_MEMORY = "out-of-memory"
+    NODE_FAILURE = "node_failure"
+    OUT_OF_MEMORY = "out_of_memory"
     TERMINATED = "terminated"
     UNKNOWN = "unknown"
 
@@ -110,7 +111,7 @@ class Seen:
         error: why it could not be asked.
     """
 
-    job: Job | None = None
+    job: JobInfo | None = None
     asked_at: float = 0.0
     since: float = 0.0
     error: str | None = None
@@ -128,7 +129,7 @@ class Resolved:
     exit: Exit | None = None
     detail: str = ""
     job_id: str | None = None
-    job: Job | None = None
+    job: JobInfo | None = None
 
 
 def resolve(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> Resolved:
@@ -144,12 +145,10 @@ def resolve(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> Resolve
 
 def _current(evidence: Evidence, seen: Seen) -> Seen:
     """The answer, if it still says something."""
-    if seen.job is not None and seen.job.state in ENDED:
+    if seen.job is not None and seen.job.state.ended:
         newer = evidence.started and evidence.started.started > seen.asked_at + _SKEW
         return Seen(error=seen.error) if newer else seen
-    newest = max(
-        evidence.exit.ended if evidence.exit else 0.0, evidence.started.started if evidence.started else 0.0
-    )
+    newest = max(evidence.exit.ended if evidence.exit else 0.0, evidence.started.started if evidence.started else 0.0)
     return Seen(error=seen.error) if seen.asked_at + _SKEW < newest else seen
 
 
@@ -160,17 +159,17 @@ def _state(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> tuple[Ru
         return RunState.DONE, ""
     if record is not None and record.reason in ("setup", "allocation"):
         return RunState.FAILED, record.reason
-    if said in CAUSES:
-        return RunState(said), ""
+    if said is not None and said in CAUSES:
+        return RunState(said.value), ""
     if record is None:
         return _without_record(facts, evidence, seen, now)
     fresh = seen.asked_at + _SKEW >= record.ended and seen.asked_at > 0
-    if said == "pending" and fresh:
+    if said is JobState.pending and fresh:
         return RunState.PENDING, "requeued"
     if record.reason == "terminated":
         return _terminated(facts, evidence, seen, now)
     first = record.first_failure
-    if facts.outside or said in ENDED or (first is not None and 0 < record.code < 128):
+    if facts.outside or _ended(said) or (first is not None and 0 < record.code < 128):
         return RunState.FAILED, ""
     return (RunState.ENDING, "") if now - record.ended < _wait(facts, seen) else (RunState.FAILED, "")
 
@@ -186,7 +185,7 @@ def _terminated(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> tup
     said = seen.job.state if seen.job else None
     gone = said is None and seen.asked_at > 0
     waited = now - record.ended >= _wait(facts, seen)
-    if not (facts.outside or said in ENDED or gone or waited):
+    if not (facts.outside or _ended(said) or gone or waited):
         return (RunState.PENDING, "requeued") if evidence.asked_requeue else (RunState.ENDING, "")
     if gone and not waited and not facts.outside and now - seen.since < SETTLE:
         return RunState.ENDING, ""
@@ -209,17 +208,19 @@ def _without_record(facts: Facts, evidence: Evidence, seen: Seen, now: float) ->
         if facts.cancel_asked and waited >= SETTLE:
             return RunState.CANCELLED, ""
         return (RunState.UNKNOWN, "vanished") if waited >= facts.vanish else (going, "not listed")
-    if job.state in ENDED:
+    if job.state.ended:
         if now - seen.since < SETTLE:
             return RunState.ENDING, ""
         if facts.cancel_asked:
             return RunState.CANCELLED, ""
         return RunState.FAILED, "no record" if started or evidence.owner else "never began"
-    if job.state == "running":
+    if job.state is JobState.running:
         return RunState.RUNNING, "" if started else "starting"
-    if job.state == "pending":
-        return RunState.PENDING, "requeued" if evidence.attempt else ""
-    return (RunState.RUNNING if started else RunState.PENDING), "unclear"
+    return RunState.PENDING, "requeued" if evidence.attempt else ""
+
+
+def _ended(said: JobState | None) -> bool:
+    return said is not None and said.ended
 
 
 def to_dict(value: Exit | None) -> dict[str, Any] | None:

@@ -68,7 +68,7 @@ def _main(found: Resolved, facts: Facts, evidence: Evidence) -> str:
             return of_scheduler or ("cancelled with maple cancel" if facts.cancel_asked else "the job was cancelled")
         case RunState.PREEMPTED:
             return of_scheduler or "a job of higher priority took the nodes; with --requeue it would start again"
-        case RunState.NODE_FAIL:
+        case RunState.NODE_FAILURE:
             return of_scheduler or "a node of the job failed; run it again, from the last checkpoint"
         case RunState.OUT_OF_MEMORY:
             return of_scheduler or "the job used more memory than it was given; ask for more, or use less per rank"
