@@ -39,7 +39,7 @@ def lines(plan: Plan) -> Iterator[ScriptLine]:
         *_cost(plan),
         f"# Written by Maple {plan.version}.",
         "# shellcheck disable=SC2317,SC2329 # functions called from traps",
-        "# shellcheck disable=SC2016 # what is in single quotes is meant as it stands",
+        "# shellcheck disable=SC1090,SC1091,SC2016 # files of the site; what is in single quotes is meant so",
         "",
     )
     yield from _place(plan)
@@ -113,7 +113,7 @@ def _directive_word(text: str) -> str:
 def _cost(plan: Plan) -> list[str]:
     if plan.node_hours is None:
         return []
-    charge = f", charged x {plan.charge:g}" if plan.charge else ""
+    charge = f", charged x {plan.charge:g}" if plan.charge not in (None, 1) else ""
     return [f"# At most {plan.walltime} x {plan.shape.nodes} = {plan.node_hours:.2f} node-hours{charge}."]
 
 

@@ -210,6 +210,7 @@ class NodeKind(Facts):
         gpus: physical GPUs per node (0 on CPU nodes).
         devices: devices a framework sees per node: tiles or dies where they are separate devices.
         device_memory_gib: memory per device, GiB.
+        composed: GPUs are put together per job, so their number must be stated and has no known limit.
         vendor, backend, torch_device: whose devices, the collective backend and ``torch.device`` type.
         cores: usable physical cores per node; ``hw_threads`` counts hardware threads.
         memory_gib: host memory per node, GiB.
@@ -233,6 +234,7 @@ class NodeKind(Facts):
     vendor: Literal["nvidia", "amd", "intel", "none"]
     gpus: int = Field(ge=0)
     devices: int = Field(ge=1)
+    composed: bool = False
     device_memory_gib: float | None = None
     backend: Literal["nccl", "xccl", "gloo"]
     torch_device: Literal["cuda", "xpu", "cpu"]

@@ -9,6 +9,7 @@ from maple_parsl.plan import Export, Origin, Shape, Step
 from maple_parsl.shell import quote
 from maple_parsl.template import Template
 
+_LAUNCH_SETS = frozenset("RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT".split())
 _NO_MODULE = "command -v module >/dev/null 2>&1 || . /etc/profile"
 
 
@@ -28,8 +29,6 @@ def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
             for line in facts.conda
             if line not in facts.base
         ]
-        hook = Origin(layer="maple", why="a job's shell has no conda function of its own")
-        steps.append(Step(line='eval "$(conda shell.bash hook)"', origin=hook))
         steps.append(Step(line=f"conda activate {quote(software.conda)}", origin=stated()))
     if software.venv:
         steps.append(Step(line=f"source {quote(software.venv.rstrip('/') + '/bin/activate')}", origin=stated()))
@@ -54,6 +53,10 @@ def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
     for line in request.setup:
         _refuse_broken(context, line)
         steps.append(Step(line=line, origin=stated()))
+    activate = next((i for i, step in enumerate(steps) if step.line.startswith("conda activate")), None)
+    if activate is not None:
+        hook = Origin(layer="maple", why="a job's shell has no conda function of its own")
+        steps.insert(activate, Step(line='eval "$(conda shell.bash hook)"', origin=hook))
     if any(step.line.startswith("module ") for step in steps):
         guard = Origin(layer="maple", why="a job sent from a bare shell has no module command yet")
         steps.insert(0, Step(line=_NO_MODULE, origin=guard))
@@ -115,6 +118,8 @@ def exports(context: Context, target: Target, template: Template, shape: Shape) 
         origin = Origin(layer="template", why=f"template {template.name}", source=template.source)
         put(name, value, origin)
     for name, value in request.env.items():
+        if name in _LAUNCH_SETS:
+            context.problems.append(f"env {name}: the launch sets it for every process; leave it out")
         if name in made:
             context.finding(
                 "user-variable",

@@ -135,11 +135,14 @@ def _binding(target: Target, shape: Shape) -> str | None:
     if not shape.whole_node:
         return None
     kind = target.kind
+    groups = [device.cores for device in kind.device_map]
     if kind.cpu_bind:
-        return kind.cpu_bind
-    if kind.device_map:
-        return "list:" + ":".join(device.cores for device in kind.device_map)
-    return None
+        rest = kind.cpu_bind.partition(":")[2]
+        groups = rest.split(":")
+    if not groups or len(groups) % shape.devices:
+        return None
+    each = len(groups) // shape.devices  # several where whole GPUs are used instead of their tiles
+    return "list:" + ":".join(",".join(groups[i : i + each]) for i in range(0, len(groups), each))
 
 
 def _with_user_options(context: Context, words: tuple[Word, ...]) -> tuple[Word, ...]:

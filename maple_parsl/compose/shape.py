@@ -26,8 +26,11 @@ def devices_per_node(context: Context, target: Target) -> int | None:
             return None
         else:
             full = kind.gpus
+    if kind.composed and request.gpus_per_node is None:
+        context.problems.append(f"{context.site.name} composes GPUs to a job's nodes; state how many GPUs per node")
+        return None
     if request.gpus_per_node is not None:
-        if request.gpus_per_node > full:
+        if request.gpus_per_node > full and not kind.composed:
             total = (request.nodes or 1) * request.gpus_per_node
             context.problems.append(
                 f"{request.gpus_per_node} GPUs per node asked for, but a {context.site.name} node"
@@ -58,6 +61,8 @@ def shape(context: Context, target: Target, nodes: int, devices: int, style: Sty
     per_device = kind.cpus_per_device
     if per_device is None and kind.cores is not None:
         per_device = max(1, kind.cores // kind.devices)
+    if per_device is not None and request.whole_gpus and kind.gpus:
+        per_device *= kind.devices // kind.gpus
     tasks = devices if style == "per-device" else 1
     if request.cpus is not None:
         cpus: int | None = request.cpus * (1 if style == "per-device" else devices)

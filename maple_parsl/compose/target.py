@@ -78,11 +78,21 @@ def choose(context: Context, nodes: int) -> Target | None:
     return target
 
 
+def _devices(context: Context, queue: Queue, wanted: str | None) -> int | None:
+    """Devices per node for the queue's limits: the stated number, else the whole node of a whole-node queue."""
+    if context.request.gpus_per_node is not None:
+        return context.request.gpus_per_node
+    kind = context.site.kinds[wanted or queue.kinds[0]]
+    if queue.max_gpus_per_node or kind.composed or kind.select_unit == "gpu":
+        return None  # a part of a node: its size is asked for next
+    return kind.gpus
+
+
 def _check(context: Context, target: Target, nodes: int) -> None:
     """Refuse what the queue does not take, offering those that do."""
     request, queue = context.request, target.queue
     assert queue is not None
-    devices = request.gpus_per_node
+    devices = _devices(context, queue, target.kind_name)
     reasons = misfits(queue, nodes, request.walltime, devices)
     if not reasons:
         return
@@ -91,7 +101,7 @@ def _check(context: Context, target: Target, nodes: int) -> None:
         for other in (context.site.queues.entry if context.site.queues else ())
         if other is not queue
         and set(other.kinds) & set(queue.kinds)
-        and not misfits(other, nodes, request.walltime, devices)
+        and not misfits(other, nodes, request.walltime, _devices(context, other, None))
     ]
     offer = f"queues that fit: {', '.join(others)}" if others else "no other queue of these nodes fits either"
     context.problems.append(f"queue {queue.name} of {context.site.name} {' and '.join(reasons)}; {offer}")
@@ -103,7 +113,7 @@ def _the_only_fitting(context: Context, queues: tuple[Queue, ...], nodes: int, w
         queue
         for queue in queues
         if (wanted is None or wanted in queue.kinds)
-        and not misfits(queue, nodes, request.walltime, request.gpus_per_node)
+        and not misfits(queue, nodes, request.walltime, _devices(context, queue, wanted))
     ]
     if len(fitting) == 1:
         queue = fitting[0]
@@ -119,7 +129,7 @@ def _the_only_fitting(context: Context, queues: tuple[Queue, ...], nodes: int, w
         )
     else:
         why = "; ".join(
-            f"{queue.name} {' and '.join(misfits(queue, nodes, request.walltime, request.gpus_per_node))}"
+            f"{queue.name} {' and '.join(misfits(queue, nodes, request.walltime, _devices(context, queue, wanted)))}"
             for queue in queues
             if wanted is None or wanted in queue.kinds
         )

@@ -1,0 +1,86 @@
+#!/bin/bash -l
+#PBS -N maple
+#PBS -l select=2:system=aurora
+#PBS -A demo
+#PBS -q debug
+#PBS -l walltime=00:30:00
+#PBS -r n
+#PBS -j oe
+#PBS -l place=scatter
+#PBS -l filesystems=home:flare
+
+# gpt tp on 2 nodes x 12 at ALCF Aurora
+# At most 00:30:00 x 2 = 1.00 node-hours.
+# Written by Maple 0.1.0.
+# shellcheck disable=SC2317,SC2329 # functions called from traps
+# shellcheck disable=SC1090,SC1091,SC2016 # files of the site; what is in single quotes is meant so
+
+# --- This run
+MAPLE_JOB_ID="${PBS_JOBID-}"
+[ -n "$MAPLE_JOB_ID" ] || { echo "maple: not inside a job; submit this with qsub" >&2; exit 64; }
+MAPLE_RUN_ID="$MAPLE_JOB_ID"
+MAPLE_RUN_DIR="${MAPLE_RUN_DIR:-${PBS_O_WORKDIR:-$PWD}/maple-runs/$MAPLE_JOB_ID}"
+MAPLE_WORK_DIR="${PBS_O_WORKDIR:-$PWD}"
+MAPLE_HOSTS="$(awk '!seen[$1]++ { printf "%s%s", (n++ ? "," : ""), $1 }' "$PBS_NODEFILE")"
+MAPLE_REQUEUE=0 MAPLE_LEAD=180 MAPLE_TIMER=1620 MAPLE_FORWARD_USR1=1
+export MAPLE_JOB_ID MAPLE_RUN_ID MAPLE_RUN_DIR MAPLE_WORK_DIR
+
+# --- Bookkeeping: who owns this run, how it ended, signals
+<batch.sh>
+
+maple_claim
+cd "$MAPLE_WORK_DIR" || maple_stop 66 setup "no folder $MAPLE_WORK_DIR"
+exec >>"$MAPLE_RUN_DIR/log.txt" 2>&1 # PBS would hold the log back until the end
+
+# --- Environment
+unset RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK MASTER_ADDR MASTER_PORT
+command -v module >/dev/null 2>&1 || . /etc/profile
+maple_check $? 'command -v module >/dev/null 2>&1 || . /etc/profile'
+module load frameworks
+maple_check $? 'module load frameworks'
+# compute nodes have no other way out
+export HTTP_PROXY=http://proxy.alcf.anl.gov:3128
+export HTTPS_PROXY=http://proxy.alcf.anl.gov:3128
+export http_proxy=http://proxy.alcf.anl.gov:3128
+export https_proxy=http://proxy.alcf.anl.gov:3128
+export ftp_proxy=http://proxy.alcf.anl.gov:3128
+export no_proxy='admin,*.hostmgmt.cm.aurora.alcf.anl.gov,*.alcf.anl.gov,localhost'
+# set on every job here
+export TMPDIR=/tmp
+export CCL_PROCESS_LAUNCHER=pmix
+export CCL_ATL_TRANSPORT=mpi
+export FI_MR_CACHE_MONITOR=userfaultfd
+export CCL_KVS_MODE=mpi
+# for 6 Intel Data Center GPU Max 1550 (12 tiles), 2 Intel Xeon CPU Max 9470C
+export ZE_FLAT_DEVICE_HIERARCHY=FLAT
+# device type
+export MAPLE_DEVICE=xpu
+# collective backend
+export MAPLE_BACKEND=xccl
+# one thread pool per process, not one per core of the node for each
+export OMP_NUM_THREADS=4
+
+# --- Rendezvous: where rank 0 listens, the same on every node
+MAPLE_GRANTED=$(sort -u "$PBS_NODEFILE" | wc -l)
+[ "$MAPLE_GRANTED" -eq 2 ] || maple_stop 65 allocation "this launch needs 2 nodes and has $MAPLE_GRANTED"
+MASTER_ADDR=$(head -n 1 "$PBS_NODEFILE")
+MASTER_ADDR=${MASTER_ADDR%%.*}.hsn.cm.aurora.alcf.anl.gov
+[ -n "$MASTER_ADDR" ] || maple_stop 65 allocation "the first node of this job cannot be told"
+maple_port
+export MASTER_ADDR MASTER_PORT
+
+# --- What each started process runs
+export MAPLE_MINIAPP="$MAPLE_RUN_DIR/miniapps/train.py"
+export MAPLE_TASKS=24 MAPLE_LOCAL_SIZE=12 MAPLE_ONE_DEVICE=0 MAPLE_POLL_LIMIT=0
+export MAPLE_RANK_VARS="PMI_RANK PALS_RANKID PMIX_RANK" MAPLE_LOCAL_VARS="PALS_LOCAL_RANKID PMI_LOCAL_RANK"
+export MAPLE_SIZE_VARS="PMI_SIZE" MAPLE_NODE_VARS=""
+export MAPLE_VISIBLE_NAME="" MAPLE_VISIBLE_DEVICES=""
+maple_put "$MAPLE_RUN_DIR/bin/task.sh" <<'MAPLE_END_OF_TASK'
+<task.sh>
+MAPLE_END_OF_TASK
+
+# --- Launch
+export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh" MAPLE_START="$MAPLE_RUN_DIR/bin/start.sh"
+maple_launch mpiexec -n 24 --ppn 12 --cpu-bind list:4-7:8-11:12-15:16-19:20-23:24-27:56-59:60-63:64-67:68-71:72-75:76-79 \
+  sh "$MAPLE_TASK" device python3 -u "$MAPLE_MINIAPP" --model gpt --paradigm tp
+maple_finish
