@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-_SENDERS = {"sbatch", "qsub", "sh", "bash", "dash"}
+_BOOT = "/proc/sys/kernel/random/boot_id"
+_SENDER = re.compile(r"(^|[/\s])(sbatch|qsub)(\s|$)")
 
 
 def identity(pid: int | None = None) -> dict[str, Any]:
@@ -18,7 +20,7 @@ def identity(pid: int | None = None) -> dict[str, Any]:
         "pid": chosen,
         "start": _start(chosen),
         "host": socket.gethostname(),
-        "boot": _text("/proc/sys/kernel/random/boot_id"),
+        "boot": _text(_BOOT),
         "space": _space(),
     }
 
@@ -26,9 +28,7 @@ def identity(pid: int | None = None) -> dict[str, Any]:
 def same_machine(who: dict[str, Any]) -> bool:
     """Whether processes of that machine, as recorded, can be seen from here."""
     return bool(
-        who.get("host") == socket.gethostname()
-        and who.get("boot") == _text("/proc/sys/kernel/random/boot_id")
-        and who.get("space") == _space()
+        who.get("host") == socket.gethostname() and who.get("boot") == _text(_BOOT) and who.get("space") == _space()
     )
 
 
@@ -44,21 +44,16 @@ def alive(who: dict[str, Any]) -> bool | None:
     return _start(pid) == who.get("start") is not None
 
 
-def sender_of(script: str) -> int | None:
-    """The pid of a submission command that still carries this script, if one runs on this machine."""
-    wanted = script.encode()
+def sender_of(run_id: str) -> int | None:
+    """The pid of a submission command that still carries this run, if one runs on this machine."""
     for pid in _pids():
         try:
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
-        names = {os.path.basename(os.fsdecode(word)) for word in words[:2]}
-        if names & _SENDERS and any(wanted in word for word in words) and pid != os.getpid():
+        if run_id in words and _SENDER.search(words) and pid != os.getpid():
             return pid
     return None
-
-
-_BOOT = "/proc/sys/kernel/random/boot_id"
 
 
 def _pids() -> Iterator[int]:

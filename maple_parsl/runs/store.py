@@ -59,7 +59,8 @@ class Summary:
     """What a list shows of a run without opening its plan.
 
     Attributes:
-        created: seconds since 1970. run_dir, work_dir: absolute paths.
+        created: seconds since 1970. walltime: seconds. run_dir, work_dir: absolute paths.
+        here: launched inside an allocation, so that no scheduler follows it. clusters: of Slurm, where named.
         problem: why the entry cannot be read, if so; the other fields are then empty.
     """
 
@@ -74,7 +75,10 @@ class Summary:
     created: float = 0.0
     host: str = ""
     node_hours: float | None = None
+    nodes: int | None = None
+    walltime: int | None = None
     here: bool = False
+    clusters: str | None = None
     problem: str | None = None
 
 
@@ -118,7 +122,10 @@ class Entry:
                 created=float(raw["created"]),
                 host=_text(raw.get("host", "")),
                 node_hours=None if raw.get("node_hours") is None else float(raw["node_hours"]),
+                nodes=None if raw.get("nodes") is None else int(raw["nodes"]),
+                walltime=None if raw.get("walltime") is None else int(raw["walltime"]),
                 here=bool(raw.get("here", False)),
+                clusters=None if raw.get("clusters") is None else _text(raw["clusters"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise files.damaged(path, f"a value is missing or wrong ({error})") from None
@@ -233,6 +240,8 @@ class Store:
 def _run_record(plan: Plan, here: bool) -> dict[str, Any]:
     place = plan.place
     assert place is not None
+    from maple_parsl.schedulers import clusters_of
+
     return {
         "format": FORMAT,
         "id": place.run_id,
@@ -244,7 +253,10 @@ def _run_record(plan: Plan, here: bool) -> dict[str, Any]:
         "work_dir": place.work_dir,
         "poll_seconds": plan.poll_seconds,
         "node_hours": plan.node_hours,
+        "nodes": plan.shape.nodes,
+        "walltime": None if plan.walltime is None else int(plan.walltime),
         "created": time.time(),
         "host": os.uname().nodename,
         "here": here,
+        "clusters": clusters_of(plan),
     }
