@@ -71,6 +71,11 @@ class Catalogue:
             raise UnknownNameError("site", name, known, hint)
         return _record(canonical, self._index[canonical].files, self.notices)
 
+    def files(self, name: str) -> tuple[Path, ...]:
+        """The files of a site, lowest layer first, read or not; none for an unknown name."""
+        canonical = self._resolve(name)
+        return tuple(file.path for file in self._index[canonical].files) if canonical else ()
+
     def faults(self, name: str) -> tuple[ConfigurationError, ...]:
         """What is wrong with each file of a site, also where a higher layer hides it."""
         canonical = self._resolve(name)

@@ -198,7 +198,8 @@ def test_success_and_failure_records(tmp_path: Path) -> None:
 
 def test_the_first_failing_rank_gives_the_code_although_the_launcher_says_another(tmp_path: Path) -> None:
     body = (
-        'fake() { printf \'{"rank":5,"host":"n2","code":7,"at":1}\\n\' >"$MAPLE_ATTEMPT_DIR/failure.json"; return 143; }\n'
+        'fake() { printf \'{"rank":5,"host":"n2","code":7,"at":1}\\n\' >"$MAPLE_ATTEMPT_DIR/failure.json"\n'
+        "return 143; }\n"
         "maple_launch fake; maple_finish"
     )
     assert call(batch(tmp_path, body)).returncode == 7

@@ -6,11 +6,11 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from tests.unit.site_world import DATA, World
 
 from maple_parsl.catalogue import Catalogue, user_folder
 from maple_parsl.data import data_folder
 from maple_parsl.errors import ConfigurationError, UnknownNameError
+from tests.unit.site_world import DATA, World
 
 
 @pytest.fixture
@@ -168,7 +168,11 @@ def test_a_path_is_a_whole_site_or_changes_a_known_one(world: World, tmp_path: P
     part = world.write("elsewhere", 'extends = "tern"\n[kinds.gpu]\ncores = 5', "part.toml")
     world.write("user", "[kinds.gpu]\ncores = 4\nnodes = 4")
     record = world.catalogue.get(str(part))
-    assert (record.site.name, record.site.kinds["gpu"].cores, record.site.kinds["gpu"].nodes) == ("tern", 5, 4)
+    assert (record.site.name, record.site.kinds["gpu"].cores, record.site.kinds["gpu"].nodes) == (
+        "tern",
+        5,
+        4,
+    )
     assert record.origin("kinds.gpu.cores").layer == "path"
     assert world.catalogue.get("tern").site.kinds["gpu"].cores == 4
 

@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.unit.site_world import DATA, World
 
 from maple_parsl.errors import ConfigurationError
+from tests.unit.site_world import DATA, World
 
 
 @pytest.fixture
@@ -42,7 +42,10 @@ def refusal(world: World, name: str = "tern") -> str:
         ('[kinds.gpu]\nlauncher = "none"', ["kinds.gpu.launcher", "not in launchers"]),
         ("[kinds.gpu]\ndevice_map = []\nvisible_order = [0]", ["kinds.gpu", "visible_order"]),
         ('[[queues.entry]]\nname = "debug"\nkinds = ["cpu"]', ["debug", "'cpu'"]),
-        ('[[queues.entry]]\nname = "debug"\nmax_nodes = "2"', ["queues.entry.debug.max_nodes", "whole number"]),
+        (
+            '[[queues.entry]]\nname = "debug"\nmax_nodes = "2"',
+            ["queues.entry.debug.max_nodes", "whole number"],
+        ),
         ("[[queues.entry]]\nmax_nodes = 2", ["queues.entry", "queue 1 has no name"]),
         ('[[queues.entry]]\nname = "a"\n[[queues.entry]]\nname = "A"', ["two queues of this name"]),
         ("[queues]\nentry = 3", ["queues.entry", "[[queues.entry]]"]),

@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.site_world import DATA, World
 
 from maple_parsl.catalogue.merge import Tree, annotate, leaves, overlay, plain
 from maple_parsl.catalogue.record import Layer, Origin
 from maple_parsl.errors import ConfigurationError
+from tests.unit.site_world import DATA, World
 
 KEYS = st.sampled_from(["a", "b", "c", "source"])
 SCALARS = st.one_of(st.integers(0, 3), st.sampled_from(["x", "y"]), st.lists(st.integers(0, 2), max_size=2))
 TABLES = st.recursive(
-    st.dictionaries(KEYS, SCALARS, max_size=3), lambda inner: st.dictionaries(KEYS, inner | SCALARS, max_size=3)
+    st.dictionaries(KEYS, SCALARS, max_size=3),
+    lambda inner: st.dictionaries(KEYS, inner | SCALARS, max_size=3),
 )
 QUEUES = st.lists(
     st.fixed_dictionaries({"name": st.sampled_from(["q", "Q", "r", "s"])}, optional={"max_nodes": st.integers(1, 3)}),

@@ -28,7 +28,8 @@ def add_site(name: str, scheduler: str | None, folder: Path | None, force: bool,
     known = _known(catalogue, name, path)
     text = own_changes(known) if known else new_site(name, _scheduler(scheduler))
     write(path, text, force)
-    read = target.absolute() in (file.parent.absolute() for file in _own_files(catalogue, name))
+    now = Catalogue.load(catalogue.environ, catalogue.cwd, catalogue.shipped)
+    read = path.absolute() in (file.absolute() for file in now.files(known or name))
     if as_json:
         emit_json({"name": known or name, "file": path, "new": not known, "read": read})
         return
@@ -49,7 +50,10 @@ def add_site(name: str, scheduler: str | None, folder: Path | None, force: bool,
 
 def write(path: Path, text: str, force: bool) -> None:
     """Write the file in one step; an existing one stays, unless ``force``."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ConfigurationError(f"{path.parent} is not a folder; name another with --path") from None
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".new")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -60,27 +64,29 @@ def write(path: Path, text: str, force: bool) -> None:
         if force and not path.is_dir():
             os.replace(temporary, path)
         else:
-            os.link(temporary, path)  # fails when the file exists, unlike a rename
+            _place(temporary, path, text)
     except FileExistsError:
         raise ConfigurationError(f"{path} exists; edit it, or replace it with --force") from None
     finally:
         Path(temporary).unlink(missing_ok=True)
 
 
+def _place(temporary: str, path: Path, text: str) -> None:
+    try:
+        os.link(temporary, path)  # fails when the file exists, unlike a rename
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(text)
+
+
 def _known(catalogue: Catalogue, name: str, path: Path) -> str | None:
     """The site's own name when another file than ``path`` already describes it."""
-    try:
-        record = catalogue.get(name)
-    except (UnknownNameError, ConfigurationError):
+    files = catalogue.files(name)
+    if not files or files[0].absolute() == path.absolute():
         return None
-    return record.site.name if record.files[0].absolute() != path.absolute() else None
-
-
-def _own_files(catalogue: Catalogue, name: str) -> tuple[Path, ...]:
-    try:
-        return Catalogue.load(catalogue.environ, catalogue.cwd, catalogue.shipped).get(name).files
-    except (UnknownNameError, ConfigurationError):
-        return ()
+    return catalogue.get(name).site.name
 
 
 def _scheduler(stated: str | None) -> str:

@@ -8,7 +8,7 @@ from maple_parsl.catalogue import Catalogue, SiteRecord
 from maple_parsl.cli.output import clean, console, emit_json
 from maple_parsl.errors import ConfigurationError
 
-_SCHEDULERS = {"slurm": "Slurm", "pbs": "PBS", "none": "none"}
+_SCHEDULERS = {"slurm": "Slurm", "pbs": "PBS", "lsf": "LSF", "none": "none"}
 
 
 def list_sites(everything: bool, as_json: bool) -> None:
