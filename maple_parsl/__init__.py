@@ -1,5 +1,7 @@
 """Maple: correct launches of distributed deep-learning training on any GPU cluster.
 
+::
+
     import maple_parsl as maple
 
     print(maple.run("gpt", "fsdp", "local").result())
@@ -7,6 +9,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -82,3 +86,17 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """``plan`` and ``runs`` are functions here, although modules of these names exist too.
+
+    Importing a module sets its name in the package, and would hide the function.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
