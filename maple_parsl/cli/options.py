@@ -100,7 +100,7 @@ class LaunchCommand(TyperCommand):
 
 def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb the options of a launch; it gets ``request`` in place of them."""
-    own = inspect.signature(function, eval_str=True).parameters
+    own = inspect.signature(function, eval_str=True, locals={"Request": object}).parameters
     mine = [parameter for name, parameter in own.items() if name != "request"]
 
     def verb(context: typer.Context, **values: Any) -> Any:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from maple_parsl.errors import LimitError, RunFailedError, StoreError
+from maple_parsl.errors import RequestError, RunFailedError, StoreError
 from maple_parsl.plan import Plan
 from maple_parsl.runs import inside, logs, submit
 from maple_parsl.runs.backend import Backend, backend
@@ -245,17 +245,17 @@ class Run:
         """Submit again a run of which no job exists; only ever done because a person asked.
 
         Raises:
-            LimitError: there is, or may be, a job of this run.
+            RequestError: there is, or may be, a job of this run.
             SubmissionError, SchedulerError, StoreError: as for the first submission.
         """
         state = self._look().found.state
         if state not in (RunState.NOT_SUBMITTED, RunState.REFUSED):
-            raise LimitError(
+            raise RequestError(
                 f"run {self.id} is {state.value}, so it has, or may have, a job; only a run without one is submitted"
                 " again. Start a new run instead"
             )
         if (self.entry.folder / "cancelled.json").exists():
-            raise LimitError(f"run {self.id} was cancelled; start a new run instead")
+            raise RequestError(f"run {self.id} was cancelled; start a new run instead")
         script = self.run_dir / "script.sh"
         if not script.exists():
             raise StoreError(f"{script} is gone, and with it what would be submitted; start a new run")
