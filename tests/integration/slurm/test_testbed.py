@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -110,18 +112,20 @@ def test_the_death_of_a_node_fails_its_job(slurm: Testbed) -> None:
     assert slurm.run(["srun", "-w", "node4", "hostname"]).stdout.strip() == "node4"
 
 
-@pytest.mark.parametrize("how", ["stop", "hang"])
-def test_the_controller_can_be_away(slurm: Testbed, how: str) -> None:
+@pytest.mark.parametrize("how", ["stop", "kill", "hang"])
+def test_the_controller_can_be_away(slurm: Testbed, how: Literal["stop", "kill", "hang"]) -> None:
     job = slurm.submit(SLEEP, "--output=/dev/null")
     slurm.wait_job(job, "RUNNING")
     slurm.stop_controller(how)
     if how == "hang":
         with pytest.raises(subprocess.TimeoutExpired):
             slurm.run(["squeue", "-h"], timeout=2)
-    else:
+    if how == "stop":
         assert slurm.run(["squeue", "-h"], check=False, timeout=30).returncode == 1
+    assert not slurm.answers()
     slurm.start_controller()
-    assert slurm.job_state(job) == "RUNNING"
+    if how != "kill":
+        assert slurm.job_state(job) == "RUNNING"
     slurm.cancel_all()
 
 
@@ -145,9 +149,7 @@ def test_preempted_jobs_are_requeued(slurm_accounting: Testbed, tmp_path: Path) 
         f"--output={tmp_path}/out",
     )
     bed.wait_job(low, "RUNNING")
-    high = bed.submit(
-        "#!/bin/bash\nexit 0\n", "-N4", "-p", "gpu", "-A", "proj1", "-q", "high", "--output=/dev/null"
-    )
+    high = bed.submit("#!/bin/bash\nexit 0\n", "-N4", "-p", "gpu", "-A", "proj1", "-q", "high", "--output=/dev/null")
     assert bed.wait_job(high)["JobState"] == "COMPLETED"
     bed.wait_job(low, "PENDING")
     begin = time.monotonic()
@@ -182,7 +184,16 @@ def test_without_accounting_there_is_no_sacct(slurm: Testbed) -> None:
     assert "accounting storage is disabled" in refused.stderr
 
 
+def test_the_high_partition_preempts_without_accounting(slurm: Testbed) -> None:
+    low = slurm.submit(SLEEP, "-N4", "--exclusive", "--requeue", "--output=/dev/null")
+    slurm.wait_job(low, "RUNNING")
+    slurm.run(["srun", "-p", "high", "-N4", "true"])
+    assert slurm.job(low)["Restarts"] == "1"
+    slurm.cancel_all()
+
+
 @pytest.mark.torch
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 def test_four_torch_ranks_on_two_nodes_find_each_other(slurm: Testbed, tmp_path: Path) -> None:
     (tmp_path / "ranks.py").write_text(
         textwrap.dedent("""\

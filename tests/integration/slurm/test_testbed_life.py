@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,9 +24,9 @@ def _can_start() -> None:
 
 
 @pytest.fixture
-def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a short path: unix sockets lie below it."""
-    yield tmp_path_factory.mktemp("bed")
+    return tmp_path_factory.mktemp("bed")
 
 
 def mine(prefix: Path) -> list[str]:
@@ -73,7 +72,7 @@ def test_nothing_is_left_on_the_host() -> None:
     with Testbed(BedConfig(nodes=2)) as bed:
         prefix = bed.prefix
         bed.submit("#!/bin/bash\nsleep 300 & sleep 300\n", "-N2", "--output=/dev/null")
-        bed.run(["sh", "-c", "setsid -f sleep 301"])
+        bed.run(["sh", "-c", "setsid -f sleep 301 >/dev/null 2>&1"])
         assert host() == before
         assert mine(prefix)
     wait_gone(prefix)
@@ -96,9 +95,11 @@ def test_two_testbeds_at_once() -> None:
 def test_a_killed_process_takes_its_testbed_along(short: Path) -> None:
     code = (
         "import sys, time\nfrom tests.testbeds.slurm import *\n"
-        "bed = Testbed(BedConfig(nodes=1), prefix=sys.argv[1]).start()\nprint('up', flush=True)\ntime.sleep(99)"
+        "bed = Testbed(BedConfig(nodes=1), prefix=sys.argv[1]).start()\n"
+        "print('up', flush=True)\ntime.sleep(99)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code, short], cwd=ROOT, stdout=subprocess.PIPE, text=True) as user:
+    command = [sys.executable, "-c", code, str(short)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as user:
         assert user.stdout is not None
         assert user.stdout.readline() == "up\n"
         user.send_signal(signal.SIGKILL)

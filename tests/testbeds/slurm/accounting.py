@@ -20,6 +20,7 @@ from .packages import find_program
 
 Run = Callable[..., str]  # run(argv, input=..., check=...) on the head; its output
 
+KEPT_IMAGES = 3  # 92 MiB each
 SERVER_OPTIONS = (
     "--no-defaults",
     "--user=root",
@@ -58,12 +59,10 @@ def account_commands(config: BedConfig) -> list[list[str]]:
     whole = f" MaxTRESPerUser=gres/gpu={config.gpus * config.nodes}" if config.gpus else ""
     return [
         [
-            f"add account proj1 Cluster={CLUSTER} Description=one Organization=tests",
-            f"add account proj2 Cluster={CLUSTER} Description=two Organization=tests",
+            f"add account proj1,proj2 Cluster={CLUSTER}",
             "add qos low Priority=1 PreemptMode=requeue",
             f"add qos high Priority=1000 Preempt=low,normal{whole} MaxWall=01:00:00",
-            f"add user root Account=proj1 Cluster={CLUSTER} DefaultAccount=proj1",
-            f"add user root Account=proj2 Cluster={CLUSTER}",
+            f"add user root Account=proj1,proj2 Cluster={CLUSTER} DefaultAccount=proj1",
         ],
         ["modify user where name=root account=proj1 set qos=normal,low,high defaultqos=normal"],
     ]
@@ -72,8 +71,9 @@ def account_commands(config: BedConfig) -> list[list[str]]:
 class Accounting:
     """mariadbd and slurmdbd on the head of one testbed."""
 
-    def __init__(self, prefix: Path, config: BedConfig, cache: Path, run: Run) -> None:
+    def __init__(self, prefix: Path, config: BedConfig, cache: Path, head_root: Path, run: Run) -> None:
         self.prefix, self.config, self.cache, self.run = prefix, config, cache, run
+        self.seen = head_root / str(prefix / "db").lstrip("/")  # the folder db, which is in the head's memory
         self.data = prefix / "db/data"
         self.socket = prefix / "db/s.sock"
 
@@ -92,17 +92,20 @@ class Accounting:
 
     def start(self, controller: Callable[[], None], stop_controller: Callable[[], None]) -> None:
         """Start both servers with the accounts in place; the controller is needed while the image is made."""
+        self.cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.cache.stat().st_uid != os.geteuid():
+            raise TestbedError(f"{self.cache} belongs to someone else; name another cache folder")
         (self.prefix / "etc/slurmdbd.conf").write_text(slurmdbd_conf(self.prefix))
         (self.prefix / "etc/slurmdbd.conf").chmod(0o600)
         if not self.image.exists():
             self._make_image(controller, stop_controller)
         with tarfile.open(self.image) as archive:
-            archive.extractall(self.data, filter="fully_trusted")
+            archive.extractall(self.seen / "data", filter="fully_trusted")
         self._start_servers()
 
     def stop(self) -> None:
         """End both so that the data folder can be copied: slurmdbd at once, mariadbd in good order."""
-        dbd, server = self.prefix / "run/slurmdbd.pid", self.prefix / "db/m.pid"
+        dbd, server = self.prefix / "run/slurmdbd.pid", self.seen / "m.pid"
         self.run(["kill", "-KILL", dbd.read_text().strip()])
         dbd.unlink()
         self.run(["kill", server.read_text().strip()])
@@ -114,7 +117,7 @@ class Accounting:
         words += [f"--pid-file={self.prefix / 'db/m.pid'}"]
         script = 'exec setsid -f "$@" >"$LOG" 2>&1 </dev/null'
         self.run(["env", f"LOG={log}", "sh", "-c", script, "sh", *words])
-        wait_until(self.socket.exists, f"mariadbd, see {log}")
+        wait_until((self.seen / "s.sock").exists, f"mariadbd, see {log}")
         self.run(["slurmdbd"])
         wait_until(lambda: self._tells("cluster") is not None, "slurmdbd to answer")
 
@@ -123,13 +126,7 @@ class Accounting:
         return None if "FAILED" in answer else answer
 
     def _make_image(self, controller: Callable[[], None], stop_controller: Callable[[], None]) -> None:
-        install = [
-            "mariadb-install-db",
-            "--no-defaults",
-            "--user=root",
-            "--skip-test-db",
-            "--skip-name-resolve",
-        ]
+        install = ["mariadb-install-db", *SERVER_OPTIONS, "--skip-test-db", "--skip-name-resolve"]
         self.run([*install, f"--datadir={self.data}", "--auth-root-authentication-method=socket"])
         bootstrap = "\n".join(
             [
@@ -160,9 +157,11 @@ class Accounting:
             raise TestbedError(f"sacctmgr: {output.strip()[-600:]}")
 
     def _save(self) -> None:
-        self.cache.mkdir(parents=True, exist_ok=True)
         new = self.image.with_suffix(f".{os.getpid()}-{time.monotonic_ns()}")
         with tarfile.open(new, "w") as archive:
-            archive.add(self.data, arcname=".")
+            archive.add(self.seen / "data", arcname=".")
         new.replace(self.image)
-        shutil.rmtree(self.data)
+        images = sorted(self.cache.glob("db-*.tar"), key=lambda path: path.stat().st_mtime)
+        for old in images[:-KEPT_IMAGES]:
+            old.unlink(missing_ok=True)
+        shutil.rmtree(self.seen / "data")

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from . import config as live
 from .accounting import Accounting
@@ -79,16 +79,19 @@ class Testbed(JobCommands):
         self.stop(keep=True)
         try:
             self._write_files()
-            self._machine.start(self.detach, remove=self._own_prefix)
+            in_memory = [self.prefix / "db"] if accounting else []
+            self._machine.start(self.detach, remove=self._own_prefix, in_memory=in_memory)
             self._start_munge()
             if accounting:
-                books = Accounting(self.prefix, self.config, self.cache, self._output)
+                root = self._machine.head_root
+                books = Accounting(self.prefix, self.config, self.cache, root, self._output)
                 books.start(self.start_controller, self._forget_controller)
             self.start_controller()
             self._start_slurmd(self.nodes)
             self.wait_idle()
-        except BaseException:
-            self.stop(keep=not self._own_prefix)
+        except BaseException as error:
+            error.add_note(self._logged())
+            self.stop()
             raise
         return self
 
@@ -177,13 +180,16 @@ class Testbed(JobCommands):
             self.run(["scontrol", "update", f"nodename={node}", "state=resume"])
         wait_until(lambda: self.node_state(node) == "idle", f"{node} to be idle")
 
-    def stop_controller(self, how: str = "stop") -> None:
-        """`stop`: nothing answers (connection refused). `hang`: it takes connections and says nothing."""
-        signal = {"stop": "-KILL", "hang": "-STOP"}[how]
+    def stop_controller(self, how: Literal["stop", "kill", "hang"] = "stop") -> None:
+        """`stop`: connections are refused. `kill`: the same, and it may forget its last seconds. `hang`: it
+        takes connections and says nothing.
+        """
+        signal = {"stop": "-TERM", "kill": "-KILL", "hang": "-STOP"}[how]
         pid = self._controller_pid()
         self.run(["kill", signal, pid])
-        if how == "stop":
+        if how != "hang":
             wait_until(lambda: self.run(["kill", "-0", pid], check=False).returncode != 0, "slurmctld to end")
+            (self.prefix / "run/slurmctld.pid").unlink(missing_ok=True)
 
     def start_controller(self) -> None:
         """Start the controller, or let a hanging one go on; it knows the jobs it knew."""
@@ -195,7 +201,11 @@ class Testbed(JobCommands):
         wait_until(self.answers, "slurmctld to answer, see log/slurmctld.log", every=0.02)
 
     def answers(self) -> bool:
-        return self.run(["scontrol", "ping"], check=False, timeout=20).returncode == 0
+        """Whether the controller answers within a few seconds."""
+        try:
+            return self.run(["scontrol", "ping"], check=False, timeout=5).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
 
     # -- inside -------------------------------------------------------------------------------------------
 
@@ -237,8 +247,7 @@ class Testbed(JobCommands):
     def _start_slurmd(self, nodes: Sequence[str]) -> None:
         conf = self.prefix / "etc/slurm.conf"
         started = [
-            subprocess.Popen([*self.prefix_command(node, "/"), "slurmd", "-N", node, "-f", str(conf)])
-            for node in nodes
+            subprocess.Popen([*self.prefix_command(node, "/"), "slurmd", "-N", node, "-f", str(conf)]) for node in nodes
         ]
         for node, process in zip(nodes, started, strict=True):
             if process.wait(timeout=30) != 0:
@@ -250,10 +259,14 @@ class Testbed(JobCommands):
 
     def _forget_controller(self) -> None:
         """End the controller that helped to make the accounting image, and what it knew."""
-        self.stop_controller()
+        self.stop_controller("kill")
         shutil.rmtree(self.prefix / "state")
         (self.prefix / "state").mkdir()
-        (self.prefix / "run/slurmctld.pid").unlink()
+
+    def _logged(self) -> str:
+        """The end of each log."""
+        logs = [path for path in sorted((self.prefix / "log").glob("*.log")) if path.stat().st_size]
+        return "\n".join(f"{path.name}: {path.read_text(errors='replace')[-1000:]}" for path in logs)
 
     def _output(self, argv: Sequence[str], *, input: str | None = None, check: bool = True) -> str:
         done = self.run(argv, input=input, check=check, cwd="/", timeout=120)

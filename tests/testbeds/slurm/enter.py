@@ -62,7 +62,8 @@ def main() -> None:
             os._exit(127)
     status = watch(child)
     if os.WIFSIGNALED(status):
-        signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        if os.WTERMSIG(status) != signal.SIGKILL:
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, previous)
         os.kill(os.getpid(), os.WTERMSIG(status))
     sys.exit(os.waitstatus_to_exitcode(status))

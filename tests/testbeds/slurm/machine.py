@@ -67,19 +67,28 @@ class Machine:
             return None
         return known["pid"] if birth(known["pid"]) == known["birth"] else None
 
+    @property
+    def head_root(self) -> Path:
+        """The head's file system, seen from the host."""
+        return Path(f"/proc/{self.head_pid()}/root")
+
     def node_pid(self, node: str) -> int | None:
         try:
             return int((self.prefix / f"run/{node}.init").read_text())
         except OSError:
             return None
 
-    def start(self, detach: bool, remove: bool) -> None:
-        """Make the namespaces. Unless detached they end with this process, even by kill -9."""
+    def start(self, detach: bool, remove: bool, in_memory: Sequence[Path] = ()) -> None:
+        """Make the namespaces. Unless detached they end with this process, even by kill -9.
+
+        The folders `in_memory` become a tmpfs that only the head sees (from here: below `head_root`).
+        """
         spec = self._spec(list(self.addresses)) | {
             "hostname": HEAD,
             "address": HEAD_ADDRESS,
             "tether": not detach,
             "remove": remove,
+            "in_memory": [str(folder) for folder in in_memory],
         }
         marker = self.prefix / "run/head.init"
         marker.unlink(missing_ok=True)

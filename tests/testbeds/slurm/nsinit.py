@@ -112,6 +112,8 @@ def head(spec: dict[str, Any]) -> None:
         return
     host_pid = os.readlink("/proc/self")  # /proc is still the host's
     furnish(spec["hostname"], spec["binds"])
+    for folder in spec["in_memory"]:
+        mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755")
     bridge = f"addr add {spec['address']}/16 dev br0"
     ip(["link set lo up", "link add br0 type bridge", bridge, "link set br0 up"])
     start_nodes(spec)

@@ -33,6 +33,7 @@ def _slurm_conf(shape: SiteShape, prefix: Path) -> str:
         "ResumeRate": "0",
         "SlurmctldParameters": "cloud_dns",
         "AllowSpecResourcesUsage": "YES" if shape.core_spec else None,
+        "PrivateData": "cloud",  # list nodes that are switched off
         "JobSubmitPlugins": "lua",
         "CliFilterPlugins": "lua",
     }
