@@ -174,7 +174,8 @@ def provider(plan: Plan, script_dir: str | None = None, launcher: Launcher | Non
     try:
         made = kinds[plan.scheduler](plan, folder, launcher or VerbatimLauncher(), **options)
     except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True) if temporary else None
+        if temporary:
+            shutil.rmtree(temporary, ignore_errors=True)
         raise
     if temporary:
         weakref.finalize(made, shutil.rmtree, temporary, ignore_errors=True)

@@ -111,7 +111,8 @@ def _matched(job_id: str, rows: dict[str, JobInfo]) -> JobInfo | None:
     for row_id, row in rows.items():
         other, _, where = row_id.partition(".")
         same_server = not server or not where or server.startswith(where) or where.startswith(server)
-        if (same_server and other == number) or (same_server and number.endswith("[]") and other.startswith(number[:-1]) and other != number):
+        element = number.endswith("[]") and other.startswith(number[:-1])
+        if same_server and (other == number or element):
             parts.append(row)
     return most_telling(parts) if parts else None
 

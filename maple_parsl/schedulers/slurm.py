@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from maple_parsl.errors import SchedulerError
 from maple_parsl.schedulers import commands, slurm_text
-from maple_parsl.schedulers.base import JobInfo, most_telling, vanished
+from maple_parsl.schedulers.base import JobInfo, Source, most_telling, vanished
 from maple_parsl.schedulers.submission import send
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Slurm:
         if missing and self._accounting:
             for group in commands.batches(missing):
                 found |= _matched(self._sacct(f"--jobs={','.join(group)}"), group)
-        source = "sacct" if self._accounting else "squeue"
+        source: Source = "sacct" if self._accounting else "squeue"
         why = "the accounting does not know it (it may lag behind)" if self._accounting else _REMEMBERED
         return {
             job_id: found.get(job_id) or vanished(job_id, source, f"Slurm does not know this job: {why}.")
