@@ -55,6 +55,6 @@ def bed_cold(bed: Testbed, folder: Path, env: dict[str, str]) -> float:
     taken = []
     for _ in range(3):
         started = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         taken.append(time.perf_counter() - started)
     return statistics.median(taken)
