@@ -4,8 +4,9 @@ Five model families (gpt, bert, vit, resnet, unet) on synthetic data with learna
 one of six ways to distribute: ddp, fsdp, tp, pp, zero (DeepSpeed) and, for gpt, 3d.  The same seed and the
 same number of samples per step give the same losses whichever way is chosen, so a wrong launch shows.
 
-The folder is self-contained: copied to a cluster it needs only Python >= 3.9 and torch >= 2.6 (and
-DeepSpeed for ``zero``).  Start it as a script from any directory, one process per device::
+The folder is self-contained: copied to a cluster it needs only Python >= 3.9 and torch (and DeepSpeed for
+``zero``; and numpy, which the object collectives of older torch releases use).  Start it as a script from any
+directory, one process per device::
 
     torchrun --nproc-per-node=2 miniapps/train.py --model gpt --paradigm fsdp
 

@@ -133,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def choose_layout(paradigm: str, world: int, dp: int | None, pp: int | None, tp: int | None) -> Layout:
-    """The factors of ``world``: given by the paradigm, or for 3d chosen where the command line leaves them open.
+    """The factors of ``world``: given by the paradigm, or for 3d chosen where the command line does not.
 
     tp and pp default to the smallest prime factor of what remains, dp to the rest: 8 ranks are 2 x 2 x 2,
     4 ranks are dp 1 x pp 2 x tp 2.
@@ -150,9 +150,7 @@ def choose_layout(paradigm: str, world: int, dp: int | None, pp: int | None, tp:
         known = (dp or 1) * (pp or 1) * (tp or 1)
         rest, remainder = divmod(world, known)
         if remainder or (None not in (dp, pp, tp) and rest != 1):
-            raise UsageError(
-                f"{world} ranks cannot be split into {given}: dp * pp * tp must be the number of ranks"
-            )
+            raise UsageError(f"{world} ranks cannot be split into {given}: dp * pp * tp must be {world}")
         if tp is None:
             tp = rest if None not in (dp, pp) else _smallest_factor(rest)
             rest //= tp

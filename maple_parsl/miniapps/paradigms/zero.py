@@ -45,7 +45,7 @@ class ZeroTrainer(Trainer):
             self.deepspeed: Any = importlib.import_module("deepspeed")
             if world.device.type == "cpu":
                 # Else it compiles its shared memory collectives, for a minute; gloo does without.
-                importlib.import_module("deepspeed.ops").__compatible_ops__ = {}
+                vars(importlib.import_module("deepspeed.ops"))["__compatible_ops__"] = {}
             # torch 2.13 has a new name for a function that DeepSpeed calls at every step.
             warnings.filterwarnings("ignore", message=".*all_gather_into_tensor", category=FutureWarning)
             warnings.filterwarnings("ignore", message=".*reduce_scatter_tensor", category=FutureWarning)

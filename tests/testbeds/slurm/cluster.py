@@ -181,8 +181,8 @@ class Testbed(JobCommands):
         wait_until(lambda: self.node_state(node) == "idle", f"{node} to be idle")
 
     def stop_controller(self, how: Literal["stop", "kill", "hang"] = "stop") -> None:
-        """`stop`: connections are refused. `kill`: the same, and it may forget its last seconds. `hang`: it
-        takes connections and says nothing.
+        """`stop`: connections are refused. `kill`: the same, and it may forget its last seconds, so that it
+        later gives job numbers that are in use. `hang`: it takes connections and says nothing.
         """
         signal = {"stop": "-TERM", "kill": "-KILL", "hang": "-STOP"}[how]
         pid = self._controller_pid()
