@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,3 +153,10 @@ def check(found: Killed) -> None:
     else:
         assert len(found.jobs) == 1, found
         assert run.job_id == found.jobs[0], found
+
+
+def summary(found: list[Killed]) -> str:
+    """How often each ending was met, of the clients that were killed before they were done."""
+    words = [one.state.value if one.state else "nothing on file" for one in found if one.in_time]
+    counts = ", ".join(f"{word} {count}" for word, count in sorted(Counter(words).items()))
+    return f"{len(found)} kills, {len(words)} in time: {counts}"

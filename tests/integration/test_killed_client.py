@@ -57,4 +57,5 @@ def test_no_job_lost_and_none_double(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for _ in range(int(os.environ.get("MAPLE_KILLS", "10"))):
         found.append(kills.kill_one(rng))
         kills.check(found[-1])
+    print(kills.summary(found))
     assert any(one.in_time and one.run_id for one in found), found

@@ -37,6 +37,7 @@ def test_no_job_lost_and_none_double(slurm: Testbed, tmp_path: Path, monkeypatch
         for _ in range(COUNT):
             found.append(kills.kill_one(rng))
             kills.check(found[-1])
+        print(kills.summary(found))
         assert any(one.in_time and one.run_id for one in found), found
         ended = [Run.open(run_id).result(120) for run_id in Store().ids() if _has_job(run_id)]
         assert {outcome.state for outcome in ended} == {RunState.DONE}, [str(outcome) for outcome in ended]
