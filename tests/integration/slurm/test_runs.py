@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import maple_parsl
-from maple_parsl.runs import backend
+from maple_parsl.runs import backend, place
 from maple_parsl.runs.run import Run
 from maple_parsl.runs.state import RunState
 from tests.integration import kills
@@ -29,7 +29,7 @@ def bed(slurm: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     commands = site.put_commands(slurm, tmp_path / "commands")
     monkeypatch.setenv("PATH", f"{commands}:{Path(sys.executable).parent}:{os.environ['PATH']}")
     # A folder below /tmp is seen by all nodes of this cluster, as they are one machine.
-    monkeypatch.setattr("maple_parsl.runs.place._NODE_LOCAL", ("/dev/shm",))
+    monkeypatch.setattr(place, "_NODE_LOCAL", ("/dev/shm",))
     backend._backends.clear()
     yield slurm
     slurm.cancel_all()
