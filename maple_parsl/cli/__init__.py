@@ -21,6 +21,7 @@ VERBS = {
     "cancel": ("maple_parsl.cli.cancel", "End runs."),
     "runs": ("maple_parsl.cli.runs", "List runs."),
     "sites": ("maple_parsl.cli.sites", "The sites Maple knows: list, show, check, add."),
+    "doctor": ("maple_parsl.cli.doctor", "What on this machine stands in the way of a launch."),
 }
 
 

@@ -90,8 +90,6 @@ def resume(trainer: Trainer) -> tuple[Progress, Path | None]:
     folder, manifest = choice[0]
     for name, value in identity(trainer.options, trainer.world).items():
         if manifest.get(name) != value:
-            raise UsageError(
-                f"cannot resume from {folder}: its {name} is {manifest.get(name)}, not {value} as here"
-            )
+            raise UsageError(f"cannot resume from {folder}: its {name} is {manifest.get(name)}, not {value} as here")
     trainer.load(folder)
     return Progress(**{name: manifest[name] for name in asdict(Progress())}), folder  # type: ignore[arg-type]

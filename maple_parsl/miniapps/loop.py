@@ -58,9 +58,7 @@ class Interference:
             time.sleep(self.sleep)
 
 
-def train(
-    options: Options, world: World, flags: SignalFlags, interference: Interference, resume: bool
-) -> int:
+def train(options: Options, world: World, flags: SignalFlags, interference: Interference, resume: bool) -> int:
     """Runs the whole training and returns the exit code of this rank."""
     trainer = make_trainer(options, world)
     progress, resumed_from = checkpoint.resume(trainer) if resume else (Progress(), None)

@@ -68,9 +68,7 @@ def parse(argv: Sequence[str], world_size: int) -> Options:
     if not (args.lr > 0 and math.isfinite(args.lr)):
         raise UsageError(f"--lr must be a positive number, not {args.lr}")
     if args.paradigm == "3d" and args.model != "gpt":
-        raise UsageError(
-            f"--paradigm 3d is for --model gpt alone, not for {args.model}: use ddp, fsdp, tp or pp"
-        )
+        raise UsageError(f"--paradigm 3d is for --model gpt alone, not for {args.model}: use ddp, fsdp, tp or pp")
     layout = choose_layout(args.paradigm, world_size, args.dp, args.pp, args.tp)
     microbatches, batch_size = _cut_batch(args.paradigm, layout, args.microbatches, args.batch_size)
     return Options(
@@ -180,9 +178,7 @@ def _cut_batch(paradigm: str, layout: Layout, microbatches: int | None, batch: i
     if pieces < 1:
         raise UsageError(f"--microbatches must be at least 1, not {pieces}")
     if pieces < layout.pp:
-        raise UsageError(
-            f"--microbatches {pieces} leaves some of the {layout.pp} pipeline stages without work"
-        )
+        raise UsageError(f"--microbatches {pieces} leaves some of the {layout.pp} pipeline stages without work")
     if batch is None:
         batch = -(-MIN_BATCH // pieces) * pieces
     if batch < 1:

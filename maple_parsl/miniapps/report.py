@@ -36,9 +36,7 @@ class Metrics:
             self.file.close()
 
 
-def write_rank_file(
-    trainer: Trainer, state: str, report: ParameterReport | None = None, job: str = ""
-) -> None:
+def write_rank_file(trainer: Trainer, state: str, report: ParameterReport | None = None, job: str = "") -> None:
     """Writes ``ranks/<rank>.json``, one line, replacing an earlier one as a whole.
 
     ``state`` is "running", "stopped" (by SIGTERM) or "done"; the parameters are those at the end.

@@ -102,9 +102,7 @@ def _check_backend(backend: str, device: torch.device) -> None:
 
     for part in backend.split(","):  # such as gloo, or cpu:gloo,cuda:nccl
         if not dist.is_backend_available(part.rpartition(":")[2]):
-            raise RankError(
-                f"MAPLE_BACKEND is {backend!r}, which torch {torch.__version__} here does not have"
-            )
+            raise RankError(f"MAPLE_BACKEND is {backend!r}, which torch {torch.__version__} here does not have")
     if backend in ACCELERATOR_BACKENDS and ACCELERATOR_BACKENDS[backend] != device.type:
         raise RankError(f"MAPLE_BACKEND {backend} cannot be used with MAPLE_DEVICE {device.type}")
 

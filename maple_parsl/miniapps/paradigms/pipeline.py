@@ -30,9 +30,7 @@ class PipelineTrainer(Trainer):
     def __init__(self, options: Options, world: World, family: Family) -> None:
         super().__init__(options, world, family)
         layout = options.layout
-        mesh = init_device_mesh(
-            world.device.type, (layout.dp, layout.pp, layout.tp), mesh_dim_names=("dp", "pp", "tp")
-        )
+        mesh = init_device_mesh(world.device.type, (layout.dp, layout.pp, layout.tp), mesh_dim_names=("dp", "pp", "tp"))
         self.replica = mesh["dp"].get_local_rank()
         index = mesh["pp"].get_local_rank()
         self.is_first = index == 0

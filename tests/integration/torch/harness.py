@@ -63,9 +63,7 @@ class Run:
     def ranks(self) -> list[dict[str, Any]]:
         """The ranks' own files, in order of rank."""
         files = (self.folder / "ranks").glob("*.json")
-        return sorted(
-            (json.loads(file.read_text(encoding="utf-8")) for file in files), key=lambda r: r["rank"]
-        )
+        return sorted((json.loads(file.read_text(encoding="utf-8")) for file in files), key=lambda r: r["rank"])
 
     def check_learned(self, ranks: int) -> Run:
         """Asserts a clean end, no warning, a loss that fell, and hashes that agree where they must."""

@@ -101,9 +101,7 @@ def test_resumed_run_equals_uninterrupted_one(
     assert resumed.events("end")[0] == whole.events("end")[0]
 
 
-def test_3d_learns_as_ddp_does_and_resumes(
-    gpt_run: Callable[[str], Run], train_py: str, tmp_path: Path
-) -> None:
+def test_3d_learns_as_ddp_does_and_resumes(gpt_run: Callable[[str], Run], train_py: str, tmp_path: Path) -> None:
     command = [*gpt_command(train_py, "3d", 8), "--batch-size", "16"]
     first = run([*command, "--steps", str(EVERY)], tmp_path)
     assert first.code == 0, first.stderr
