@@ -108,9 +108,7 @@ def test_directives_count_as_options(judged: tuple[Testbed, list[tuple[str, str 
     bed, cases = judged
     options, _ = cases[0]
     lines = [f"#SBATCH {words}" for words in options.split(" -")]
-    script = "\n".join(
-        ["#!/bin/bash", lines[0], *(f"#SBATCH -{words}" for words in options.split(" -")[1:]), ""]
-    )
+    script = "\n".join(["#!/bin/bash", lines[0], *(f"#SBATCH -{words}" for words in options.split(" -")[1:]), ""])
     assert bed.test_only(script).returncode == 0, script
 
 

@@ -112,8 +112,8 @@ def test_the_death_of_a_node_fails_its_job(slurm: Testbed) -> None:
     assert slurm.run(["srun", "-w", "node4", "hostname"]).stdout.strip() == "node4"
 
 
-@pytest.mark.parametrize("how", ["stop", "kill", "hang"])
-def test_the_controller_can_be_away(slurm: Testbed, how: Literal["stop", "kill", "hang"]) -> None:
+@pytest.mark.parametrize("how", ["stop", "hang"])
+def test_the_controller_can_be_away(slurm: Testbed, how: Literal["stop", "hang"]) -> None:
     job = slurm.submit(SLEEP, "--output=/dev/null")
     slurm.wait_job(job, "RUNNING")
     slurm.stop_controller(how)
@@ -124,8 +124,7 @@ def test_the_controller_can_be_away(slurm: Testbed, how: Literal["stop", "kill",
         assert slurm.run(["squeue", "-h"], check=False, timeout=30).returncode == 1
     assert not slurm.answers()
     slurm.start_controller()
-    if how != "kill":
-        assert slurm.job_state(job) == "RUNNING"
+    assert slurm.job_state(job) == "RUNNING"
     slurm.cancel_all()
 
 
@@ -149,9 +148,7 @@ def test_preempted_jobs_are_requeued(slurm_accounting: Testbed, tmp_path: Path) 
         f"--output={tmp_path}/out",
     )
     bed.wait_job(low, "RUNNING")
-    high = bed.submit(
-        "#!/bin/bash\nexit 0\n", "-N4", "-p", "gpu", "-A", "proj1", "-q", "high", "--output=/dev/null"
-    )
+    high = bed.submit("#!/bin/bash\nexit 0\n", "-N4", "-p", "gpu", "-A", "proj1", "-q", "high", "--output=/dev/null")
     assert bed.wait_job(high)["JobState"] == "COMPLETED"
     bed.wait_job(low, "PENDING")
     begin = time.monotonic()

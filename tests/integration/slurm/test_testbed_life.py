@@ -108,6 +108,15 @@ def test_a_killed_process_takes_its_testbed_along(short: Path) -> None:
         assert again.run(["srun", "hostname"]).stdout.strip() == "node1"
 
 
+def test_a_killed_controller_comes_back() -> None:
+    with Testbed(BedConfig(nodes=1)) as bed:
+        bed.stop_controller("kill")
+        assert not bed.answers()
+        bed.start_controller()
+        bed.wait_idle()
+        assert bed.run(["srun", "hostname"]).stdout.strip() == "node1"
+
+
 def test_a_start_replaces_what_is_up_there(short: Path) -> None:
     first = Testbed(BedConfig(nodes=1), prefix=short, detach=True).start()
     with Testbed(BedConfig(nodes=2), prefix=short) as second:

@@ -28,9 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     }
     for name, text in helps.items():
         command = commands.add_parser(name, help=text)
-        command.add_argument(
-            "--prefix", type=Path, default=DEFAULT_PREFIX, help="folder (default: %(default)s)"
-        )
+        command.add_argument("--prefix", type=Path, default=DEFAULT_PREFIX, help="folder (default: %(default)s)")
         if name == "up":
             command.add_argument("--nodes", type=int, default=4)
             command.add_argument("--gpus", type=int, default=4, help="pretended GPUs per node")
@@ -45,9 +43,7 @@ def _up(args: argparse.Namespace) -> int:
     config = BedConfig(nodes=args.nodes, gpus=args.gpus, accounting=args.accounting)
     begin = time.monotonic()
     bed = Testbed(config, prefix=args.prefix, detach=True).start()
-    print(
-        f"{len(bed.nodes)} nodes idle after {time.monotonic() - begin:.2f} s; files and logs in {bed.prefix}"
-    )
+    print(f"{len(bed.nodes)} nodes idle after {time.monotonic() - begin:.2f} s; files and logs in {bed.prefix}")
     print("try: python -m tests.testbeds.slurm exec -- srun -N2 hostname")
     return 0
 

@@ -181,8 +181,8 @@ class Testbed(JobCommands):
         wait_until(lambda: self.node_state(node) == "idle", f"{node} to be idle")
 
     def stop_controller(self, how: Literal["stop", "kill", "hang"] = "stop") -> None:
-        """`stop`: connections are refused. `kill`: the same, and it may forget its last seconds. `hang`: it
-        takes connections and says nothing.
+        """`stop`: connections are refused. `kill`: the same, and it may forget its last seconds, so that it
+        later gives job numbers that are in use. `hang`: it takes connections and says nothing.
         """
         signal = {"stop": "-TERM", "kill": "-KILL", "hang": "-STOP"}[how]
         pid = self._controller_pid()
@@ -247,8 +247,7 @@ class Testbed(JobCommands):
     def _start_slurmd(self, nodes: Sequence[str]) -> None:
         conf = self.prefix / "etc/slurm.conf"
         started = [
-            subprocess.Popen([*self.prefix_command(node, "/"), "slurmd", "-N", node, "-f", str(conf)])
-            for node in nodes
+            subprocess.Popen([*self.prefix_command(node, "/"), "slurmd", "-N", node, "-f", str(conf)]) for node in nodes
         ]
         for node, process in zip(nodes, started, strict=True):
             if process.wait(timeout=30) != 0:
