@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maple_parsl.errors import SchedulerError, SubmissionError
-
 from maple_parsl.schedulers.commands import NotStartedError
 
 if TYPE_CHECKING:

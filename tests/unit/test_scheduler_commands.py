@@ -41,6 +41,12 @@ def test_what_an_outer_job_left_is_stripped() -> None:
     assert sorted(submission_environment(before, here=True)) == sorted([*KEPT, "CUDA_VISIBLE_DEVICES"])
 
 
+def test_a_temporary_folder_of_the_outer_job_is_stripped() -> None:
+    inside = {"PBS_JOBID": "12.server", "TMPDIR": "/var/tmp/pbs.12.server"}
+    assert submission_environment(inside) == {}
+    assert submission_environment({"PBS_JOBID": "12.server", "TMPDIR": "/tmp"}) == {"TMPDIR": "/tmp"}
+
+
 @given(st.dictionaries(st.text(min_size=1), st.text()))
 def test_the_environment_is_never_changed_or_added_to(environ: dict[str, str]) -> None:
     before = dict(environ)
