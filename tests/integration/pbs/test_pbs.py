@@ -77,7 +77,6 @@ def waited(job_id: str, *states: JobState, timeout: float = 40) -> JobInfo:
         ("polaris", {"dialect": "pals"}, 8),
         ("aurora", {"dialect": "pals"}, 24),
         ("derecho", {"dialect": "pals"}, 8),
-        ("derecho", {"dialect": "hydra"}, 8),
         ("sophia", {"dialect": "openmpi"}, 16),
     ],
     indirect=["pbs"],
@@ -136,6 +135,31 @@ def test_one_command_for_all(pbs: PbsStandIn, tmp_path: Path, monkeypatch: pytes
     found = PBS().find(["n1", "n"])
     assert ([job.job_id for job in found["n1"]], found["n"]) == ([ids[1]], [])
     assert [len(jobs) for jobs in PBS().find([f"n{number}" for number in range(6)]).values()] == [1, 1, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("pbs", "launch", "names"),
+    [
+        ({"dialect": "hydra"}, "mpiexec -n 4 -ppn 2", "PMI_RANK MPI_LOCALRANKID"),
+        ({"dialect": "pals"}, "mpiexec -n 4 --ppn 2 --cpu-bind none", "PALS_RANKID PALS_LOCAL_RANKID"),
+        ({"dialect": "ibrun"}, "ibrun -np 4", "PMI_RANK MPI_LOCALRANKID"),
+        ({"dialect": "openmpi"}, "mpirun -np 4 --map-by ppr:2:node", "OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_LOCAL_RANK"),
+    ],
+    indirect=["pbs"],
+    ids=["hydra", "pals", "ibrun", "openmpi"],
+)
+def test_each_dialect_names_its_processes(pbs: PbsStandIn, tmp_path: Path, launch: str, names: str) -> None:
+    words = " ".join(f"${name}" for name in names.split())
+    script = f"#!/bin/bash\nexport SEEN=yes\n{launch} sh -c 'echo $(uname -n) {words} ${{SEEN-no}}'\n"
+    options = ["-l", "select=2:ncpus=2", "-l", "place=scatter", "-j", "oe", "-o", f"{tmp_path}/out"]
+    assert waited(qsub(tmp_path, script, *options)).state is JobState.done
+    bare = "no" if launch.startswith("mpirun") else "yes"  # Open MPI's remote processes get no environment
+    said = sorted((tmp_path / "out").read_text().split("\n")[:-1])
+    assert said == ["pnode1 0 0 yes", "pnode1 1 1 yes", f"pnode2 2 0 {bare}", f"pnode2 3 1 {bare}"]
+
+
+def test_a_launcher_refuses_the_options_of_another(pbs: PbsStandIn, tmp_path: Path) -> None:
+    assert waited(qsub(tmp_path, "#!/bin/bash\nmpiexec -n 1 --map-by core true\n")).exit_code == 2
 
 
 @pytest.mark.parametrize("pbs", [{"history": False}], indirect=True)
