@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -89,19 +88,20 @@ def start(entry: Entry, plan: Plan, script: Path, granted: Allocation) -> str:
     entry.create("intent.1.json", {"job_name": plan.job_name, "at": time.time(), "process": process.identity()})
     log = script.parent / "log.txt"
     try:
-        with open(log, "ab") as out:
-            child = subprocess.Popen(
-                ["bash", str(script)],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        with open(log, "ab"):
+            pass
     except OSError as error:
-        if error.filename == str(log):
-            raise files.explained(log, error, "written") from None
+        raise files.explained(log, error, "written") from None
+    actions = (
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_APPEND, 0),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    )
+    try:
+        pid = os.posix_spawnp("bash", ["bash", str(script)], os.environ, file_actions=actions, setsid=True)
+    except OSError as error:
         raise SchedulerError(f"bash cannot be started: {error.strerror}") from None
-    submit.record(entry, 1, granted.job_id, "here", process=process.identity(child.pid))
+    submit.record(entry, 1, granted.job_id, "here", process=process.identity(pid))
     return granted.job_id
 
 
