@@ -245,7 +245,7 @@ def test_accounting_knows_older_jobs(
 
 def test_a_requeued_job_waits_and_counts_its_starts(on_path: Testbed) -> None:
     job = on_path.submit(
-        "#!/bin/bash\n[ ${SLURM_RESTART_COUNT:-0} = 1 ] || sleep 300\n", "--requeue", "-o", "/dev/null"
+        "#!/bin/bash\n[ ${SLURM_RESTART_COUNT:-0} = 1 ] && exit 0\nsleep 300\n", "--requeue", "-o", "/dev/null"
     )
     waited(Slurm(), str(job), JobState.running)
     on_path.run(["scontrol", "requeue", str(job)])
