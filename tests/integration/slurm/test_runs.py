@@ -127,7 +127,8 @@ def test_one_question_for_many_runs(bed: Testbed) -> None:
 
 def test_launched_inside_an_allocation(bed: Testbed, tmp_path: Path) -> None:
     Path("program.py").write_text("import os; print('rank', os.environ['RANK'], flush=True)\n")
-    maple = "import sys; from maple_parsl.cli import main; sys.exit(main())"
+    shared = "from maple_parsl.runs import place; place._NODE_LOCAL = ('/dev/shm',)"  # see the fixture
+    maple = f"import sys; {shared}; from maple_parsl.cli import main; sys.exit(main())"
     words = "run --script program.py --site bed --gpus-per-node 2 --cpus 1 -q gpu --here --wait --json".split()
     names = ("MAPLE_HOME", "MAPLE_CONFIG_HOME", "MAPLE_POLL_SECONDS", "PYTHONPATH", "PATH")
     done = bed.run(
