@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import time
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maple_parsl.errors import NotHereError, SchedulerError
+from maple_parsl.here import ask
 from maple_parsl.plan import Plan
 from maple_parsl.runs import files, process, submit
 from maple_parsl.runs.recover import Submission
@@ -49,7 +51,7 @@ def allocation(kind: str, environ: Mapping[str, str] | None = None) -> Allocatio
             _count(environ.get("SLURM_JOB_NUM_NODES") or environ.get("SLURM_NNODES")),
             int(gpus) if gpus.isdigit() else None,
             environ.get("SLURM_JOB_ACCOUNT"),
-            max(60, int(end) - int(time.time())) if end.isdigit() else None,
+            max(60, int(end) - int(time.time())) if end.isdigit() else _left(job),
         )
     if kind == "pbs" and (job := environ.get("PBS_JOBID")):
         try:
@@ -133,3 +135,13 @@ def end(entry: Entry) -> None:
 
 def _count(text: str | None) -> int:
     return int(text) if text and text.isdigit() else 1
+
+
+def _left(job: str) -> int | None:
+    """Seconds that are left of a Slurm job, which older Slurm does not put into its environment."""
+    said = (ask(["squeue", "--noheader", f"--jobs={job}", "--format=%L"]) or "").strip()
+    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", said)
+    if found is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return max(60, ((days * 24 + hours) * 60 + minutes) * 60 + seconds)

@@ -9,6 +9,7 @@
         submitted.<n>.json  the job id of submission n
         refused.<n>.json  the scheduler's words, when it refused submission n
         cancelled.json    somebody asked for the end of the run
+        cancel_sent.json  and the scheduler was told
         outcome.json      the final outcome, once it is known
 
 A folder appears whole, by one rename. Files are put in place by rename or created exclusively; there is no

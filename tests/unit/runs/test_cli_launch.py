@@ -69,7 +69,10 @@ def test_plan_json(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert Plan.from_json(json.dumps(found["plan"])).script == found["script"]
 
 
-def test_plan_for_people_and_for_files(home: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_plan_for_people_and_for_files(
+    home: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     assert main(["plan", *DELTA, "--script-only"]) == 0
     script = capsys.readouterr().out
     assert script.startswith("#!/bin/bash")
@@ -162,7 +165,10 @@ def test_run_status_logs_cancel_runs(fake: FakeScheduler, store: Store, capsys: 
     assert "damaged" in capsys.readouterr().err
 
 
-def test_run_says_what_it_costs_and_asks(fake: FakeScheduler, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_says_what_it_costs_and_asks(
+    fake: FakeScheduler, store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     large = ["run", *DELTA, "-t", "20h"]
     assert main(large) == 8
     text = capsys.readouterr().err

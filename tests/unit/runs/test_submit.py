@@ -215,3 +215,21 @@ def test_no_warning_in_the_good_case(fake: FakeScheduler, store: Store) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         maple_parsl.run(*WORDS, **FIELDS)
+
+
+def test_cancelled_before_its_job_was_found(fake: FakeScheduler, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def take_and_die(plan: Plan) -> None:
+        fake.add(plan.job_name)
+        raise Killed
+
+    fake.on_submit = take_and_die
+    with pytest.raises(Killed):
+        maple_parsl.run(*WORDS, **FIELDS)
+    run = only(store)
+    assert run.cancel().state is RunState.SUBMITTING
+    assert fake.cancelled == []
+    as_if_dead(run, monkeypatch)
+    assert run.job_id == "1000"
+    assert fake.cancelled == ["1000"]
+    _ = run.state
+    assert fake.cancelled == ["1000"]
