@@ -19,7 +19,7 @@ import pytest
 from .conftest import EVERY, STEPS, gpt_command
 from .harness import SEVERAL, Run, clean_environment, run, torchrun_command
 
-pytestmark = [pytest.mark.torch, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(1100)]
 
 MODELS = ("bert", "vit", "resnet", "unet")
 PARADIGMS = ("ddp", "fsdp", "tp", "pp")
