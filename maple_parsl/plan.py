@@ -24,7 +24,7 @@ Layer = Literal["stated", "configured", "site", "template", "computed", "maple"]
 class Part(BaseModel):
     """Base of the plan's parts: immutable, unknown fields refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Origin(Part):

@@ -28,7 +28,7 @@ Line = Annotated[str, AfterValidator(_one_line)]
 class Model(BaseModel):
     """Base of the site's parts: immutable, and a misspelt key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Facts(Model):

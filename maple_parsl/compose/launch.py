@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from maple_parsl.compose.context import Context, Target
 from maple_parsl.errors import ConfigurationError
 from maple_parsl.plan import Launch, Shape
 from maple_parsl.request import Parallelism
 from maple_parsl.shell import Option, Var, Word
-from maple_parsl.site import Launcher
-from maple_parsl.template import Style, Template
+
+if TYPE_CHECKING:
+    from maple_parsl.site import Launcher
+    from maple_parsl.template import Style, Template
 
 VISIBILITY = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "ROCR_VISIBLE_DEVICES", "intel": "ZE_AFFINITY_MASK"}
 _MODES: dict[Style, Literal["device", "node", "first"]] = {

@@ -88,6 +88,14 @@ def test_cancel_ends_every_process(local: Local, tmp_path: Path) -> None:
     local.cancel(job_id)
 
 
+def test_a_job_cancelled_before_its_program_started_is_cancelled(local: Local, tmp_path: Path) -> None:
+    script = tmp_path / "early.sh"
+    script.write_text("sleep 60\n")
+    job_id = local.start(script, "maple-early", str(tmp_path))
+    local.cancel(job_id)
+    assert waited(local, job_id).state is JobState.cancelled
+
+
 def members(group: int) -> list[int]:
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):

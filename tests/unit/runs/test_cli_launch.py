@@ -78,7 +78,7 @@ def test_plan_for_people_and_for_files(
     assert script.startswith("#!/bin/bash")
     assert main(["plan", *DELTA]) == 0
     out = capsys.readouterr().out
-    assert "at most 0.50 node-hours" in out
+    assert "at most 0.50 node-hours" in " ".join(out.split())  # however wide the terminal
     assert "#SBATCH --job-name" in out
     assert main(["plan", *DELTA, "--map", "--map-svg", str(tmp_path / "map.svg")]) == 0
     assert "local rank" in capsys.readouterr().out
