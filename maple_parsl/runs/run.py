@@ -290,7 +290,7 @@ class Run:
         here = bool(summary.here)
         first = gather(self.run_dir)
         scheduler = None if here else self._backend.scheduler()
-        submission = self._backend.recovery.submission(self.entry, summary.created, first, scheduler, now)
+        submission = self._backend.recovery.submission(self.entry, summary, first, scheduler, now)
         cancel = (self.entry.folder / "cancelled.json").exists()
         job_id = first.owner or submission.job_id
         if here:

@@ -208,9 +208,6 @@ def test_exit_code_of_a_refusal_and_of_a_failure(
 
 def test_resubmit(fake: FakeScheduler, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     run = maple_parsl.run(*DELTA[:3], dry_run=True, **_fields())
-    record = run.entry.read("run.json")
-    assert record is not None
-    run.entry.write("run.json", {**record, "created": 1.0})
     assert main(["run", "--resubmit", run.id]) == 0
     assert fake.submissions == [f"maple-{run.id}"]
     assert main(["run", "--resubmit", run.id]) == 2

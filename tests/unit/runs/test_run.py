@@ -111,6 +111,7 @@ def test_dry_run_has_a_script_and_no_job(fake: FakeScheduler, store: Store) -> N
     assert (run.run_dir / "script.sh").exists()
     assert fake.submissions == []
     assert run.job_id is None
+    assert run.state is RunState.NOT_SUBMITTED
 
 
 def test_not_here(fake: FakeScheduler, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
