@@ -112,13 +112,7 @@ def test_a_node_that_dies(bed: Testbed) -> None:
 
 
 def test_a_refusal_has_the_schedulers_words() -> None:
-<<<<<<< HEAD
-    with pytest.raises(
-        maple_parsl.SubmissionError, match=r"Requested node configuration|Node count|[Mm]ore processors"
-    ):
-=======
     with pytest.raises(maple_parsl.SubmissionError, match=r"node configuration|Node count|ore processors"):
->>>>>>> runs
         launch("print()\n", nodes=40)
     (run,) = maple_parsl.runs()
     assert run.state is RunState.REFUSED
