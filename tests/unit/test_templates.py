@@ -75,7 +75,7 @@ def test_what_ssh_does_not_carry_is_written_down(tmp_path: Path) -> None:
 
 
 def test_a_template_that_cannot_start_the_paradigm_names_those_that_can() -> None:
-    with pytest.raises(ComposeError, match="these do: plain, torchrun|these do: .*torchrun"):
+    with pytest.raises(ComposeError, match=r"these do: .*torchrun"):
         cases.plan("delta", "tp", template="lightning")
 
 
