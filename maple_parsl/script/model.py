@@ -17,7 +17,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
-from maple_parsl.script.values import Value
+from maple_parsl.script.values import Part, Value
 
 Context = Literal["batch", "task", "remote", "never", "directive"]
 Where = Literal["effective", "too_late", "in_heredoc", "commented", "foreign"]
@@ -174,7 +174,7 @@ class Arg:
     text: str
     place: Place
     quote: str = ""
-    origins: tuple[tuple[int, bool], ...] = field(default=(), compare=False, repr=False)
+    origins: tuple[tuple[Part, int, bool], ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return str(self.value)

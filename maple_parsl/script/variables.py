@@ -83,7 +83,7 @@ class JobShape:
                 return -(-tasks // per_node), -(-tasks // per_node)
             if not self.script.directives or tasks not in (None, 1):
                 return None, None
-            return (1, 1) if self.script.directives_named("--time") or tasks == 1 else (None, None)
+            return (1, 1) if tasks == 1 else (None, None)
         if scheduler == "pbs":
             count = self.request.count if self.request else None
             return count, count
