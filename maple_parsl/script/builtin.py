@@ -25,10 +25,20 @@ def forget(walker: Walker, name: str, offset: int) -> None:
     )
 
 
-def _ends(walker: Walker, made: Command) -> None:
-    if made.name == "exit":
-        walker.step("exit", made.words, made.place)
+def _exit(walker: Walker, made: Command) -> None:
+    walker.step("exit", made.words, made.place)
     walker.ended = True
+
+
+def _return(walker: Walker, made: Command) -> None:
+    if walker.calls:
+        walker.returned.append(walker.vars)
+        walker.codes.append(made.words[1].value.number if len(made.words) > 1 else None)
+        walker.ended = True
+
+
+def _nothing(walker: Walker, made: Command) -> None:
+    """A command that changes nothing here."""
 
 
 def _exec(walker: Walker, made: Command) -> None:
@@ -148,10 +158,6 @@ def _mapfile(walker: Walker, made: Command) -> None:
         walker.vars[names[-1]] = replace(walker.vars[names[-1]], place=made.place)
 
 
-def _export_function(walker: Walker, made: Command) -> None:
-    del walker, made
-
-
 def _move(walker: Walker, made: Command) -> None:
     plain = [w for w in made.words[1:] if not (w.value.text or "").startswith("-")]
     if len(plain) == 2:
@@ -182,7 +188,7 @@ def _let(walker: Walker, made: Command) -> None:
 
 
 HANDLERS: dict[str, Callable[[Walker, Command], None]] = {
-    "exit": _ends, "return": _ends, "break": _ends, "continue": _ends, "exec": _exec, "command": _command,
+    "exit": _exit, "return": _return, "break": _nothing, "continue": _nothing, ":": _nothing, "exec": _exec, "command": _command,
     "builtin": _command, "cd": _step("cd"), "pushd": _step("cd"), "popd": _step("cd"), "module": _step("module"),
     "ml": _step("module"), "spack": _step("module"), "conda": _conda, "mamba": _conda, "micromamba": _conda,
     "ulimit": _step("ulimit"), "wait": _step("wait"), "trap": _step("trap"), "pip": _step("pip"),

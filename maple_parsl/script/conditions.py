@@ -37,9 +37,12 @@ def statement_truth(walker: Walker, node: Node) -> bool | None:
     if node.type == "list":
         walker.statement(node)
         return None
+    walker.status = None
     walker.statement(node)
+    if node.type != "command":
+        return None
     text = walker.code.node(node)
-    return {"true": True, ":": True, "false": False}.get(text)
+    return {"true": True, ":": True, "false": False}.get(text, walker.status)
 
 
 def visit(walker: Walker, node: Node) -> None:

@@ -22,6 +22,7 @@ _ESCAPE = re.compile(r"\\(\n|.)", re.S)
 _QUOTED_ESCAPE = re.compile(r'\\([$`"\\\n])')
 _HEREDOC_ESCAPE = re.compile(r"\\([$`\\\n])")
 _OPERATORS = (":-", ":=", ":+", ":?", "-", "=", "+", "?")
+_NO_WORD = re.compile(r'"(\$@|\$\{@\}|\$\{\w+\[@\][^}"]*\})"\Z')
 _ANSI = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "r": "\r", "e": "\x1b"}
 
 
@@ -47,7 +48,7 @@ def words(scope: Scope, node: Node) -> list[Arg]:
     quote = source[:1] if source[:1] in "\"'" and node.type != "concatenation" else ""
     made: list[Arg] = []
     row: list[tuple[Part, int, bool]] = []
-    present = bool(quote)
+    present = bool(quote) and not _NO_WORD.match(source)
 
     def finish() -> None:
         nonlocal row, present

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 DEEPEST = 24
 MOST_STEPS = 40_000
 _LARGEST_FILE = 256 * 1024
+_NAMED = re.compile(r"\$\{?([A-Za-z_]\w*)")
 _PYTHON_ENV = frozenset("HOME USER PWD PATH LD_LIBRARY_PATH PYTHONPATH TMPDIR SHELL LANG OLDPWD".split())
 
 
@@ -78,6 +80,11 @@ class State:
         self.positional: list[Arg] = []
         self.sink: list[Launch] = []
         self.output: list[Value] | None = None
+        self.quiet = False
+        self.returned: list[dict[str, Variable]] = []
+        self.codes: list[int | None] = []
+        self.status: bool | None = None
+        self.locals: dict[str, Variable | None] = {}
         self.stdin: Value | None = None
         self.document: Written | None = None
         self.command = ""
@@ -158,24 +165,18 @@ class State:
 
     def never(self, arg: Arg) -> None:
         """Note the variables that reach a command as characters."""
+        text, offsets = "", []
         for part, offset, linear in arg.origins:
-            if not isinstance(part, str) or "$" not in part:
-                continue
-            at = part.find("$")
-            while at >= 0:
-                end = at + 1 + (part[at + 1 : at + 2] == "{")
-                start = end
-                while end < len(part) and (part[end].isalnum() or part[end] == "_"):
-                    end += 1
-                name = part[start:end]
-                if name and not name[0].isdigit():
-                    source = offset + (len(part[:at].encode()) if linear else 0)
-                    place = self.code.lines.at(source)
-                    if not any((name, place, c) in self.record.references for c in ("batch", "task", "remote")):
-                        self.record.references[(name, place, "never")] = Reference(
-                            name, place, "never", const(part[at:end]), self.command, self.launching, True
-                        )
-                at = part.find("$", end)
+            part = part if isinstance(part, str) else "\0"
+            text += part
+            offsets.extend(range(offset, offset + len(part)) if linear and part.isascii() else [offset] * len(part))
+        for match in _NAMED.finditer(text):
+            place = self.code.lines.at(offsets[match.start()])
+            name = match[1]
+            if not any((name, place, c) in self.record.references for c in ("batch", "task", "remote")):
+                self.record.references[(name, place, "never")] = Reference(
+                    name, place, "never", const(match[0]), self.command, self.launching, True
+                )
 
     def assign(
         self,
@@ -218,7 +219,8 @@ class State:
         if not exhaustive:
             results.append(base)
         self.ended = was_ended or not results
-        self.vars = self._joined(results) if results else base
+        if results:
+            self.vars = self._joined(results)
 
     def _joined(self, states: list[dict[str, Variable]]) -> dict[str, Variable]:
         if len(states) == 1:

@@ -85,9 +85,10 @@ def declaration(walker: Walker, node: Node) -> None:
     how = {"local": "local", "readonly": "readonly"}.get(keyword, "export" if exports else "assign")
     for child in node.children[1:]:
         if child.type == "variable_assignment":
-            done = assign(walker, child, how, True if exports else None)
-            if done and walker.output is not None:
-                continue
+            name_node = child.child_by_field_name("name")
+            if keyword in ("local", "declare", "typeset") and walker.calls and name_node is not None:
+                _local(walker, walker.code.node(name_node))
+            assign(walker, child, how, True if exports else None)
         elif child.type == "variable_name":
             name = walker.code.node(child)
             held = walker.vars.get(name)
@@ -97,13 +98,18 @@ def declaration(walker: Walker, node: Node) -> None:
                 walker.vars[name] = Variable(
                     name, value, not removes, held.place if held else walker.code.place(child.start_byte), items
                 )
-            elif keyword == "local" and held is None:
+            elif keyword == "local":
+                _local(walker, name)
                 walker.vars[name] = Variable(name, EMPTY, False, walker.code.place(child.start_byte))
         elif child.is_named and child.type not in ("word", "comment"):
             for arg in expand.words(walker, child):
                 name, mark, rest = (arg.value.text or "").partition("=")
                 if mark and name.isidentifier():
                     walker.assign(name, const(rest), arg.text, child.start_byte, how, None, exports or None)
+
+
+def _local(walker: Walker, name: str) -> None:
+    walker.locals.setdefault(name, walker.vars.get(name))
 
 
 def unset(walker: Walker, node: Node) -> None:
@@ -285,7 +291,7 @@ def run(walker: Walker, made: Command, pairs: list[Redirect]) -> None:
         walker.call(name, list(words[1:]))
     elif handler is not None:
         handler(walker, made)
-    elif walker.output is None:
+    elif not walker.quiet:
         _literals(walker, words, launches.run(walker, made), name)
     if walker.output is not None:
         walker.output.append(idioms.output(words, walker.stdin, walker.context, walker.lookup))

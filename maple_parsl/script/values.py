@@ -112,7 +112,7 @@ class Value:
         symbol = self.symbol
         if symbol is not None and symbol.kind == "choice":
             bounds = [o.low for o in symbol.options]
-            return min(b for b in bounds if b is not None) if None not in bounds else None
+            return min((b for b in bounds if b is not None), default=None) if None not in bounds else None
         return symbol.low if symbol else None
 
     @property
@@ -124,7 +124,7 @@ class Value:
         symbol = self.symbol
         if symbol is not None and symbol.kind == "choice":
             bounds = [o.high for o in symbol.options]
-            return max(b for b in bounds if b is not None) if None not in bounds else None
+            return max((b for b in bounds if b is not None), default=None) if None not in bounds else None
         return symbol.high if symbol else None
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _SILENT = frozenset(["comment", "\n", ";", "&", ";;", "word", "variable_name"])
-_LOOPS = {"for_statement": "for", "while_statement": "while", "c_style_for_statement": "for", "select_statement": "for"}
+_BOTH_WAYS = re.compile(rb"(\d)<>(?=[\"'/$\w])")  # 3<>file, which the grammar does not know
+_COUNTED = re.compile(r"\b(\w+)=\$\(\(|\(\(\s*(\w+)\s*(?:\+\+|--|\+=|-=)|\blet\s+['\"]?(\w+)")
 
 
 class Walker(State):
@@ -24,7 +26,7 @@ class Walker(State):
     def run(self, code: Code) -> None:
         """Walk a whole text."""
         self.code = code
-        root = parser().parse(code.data).root_node
+        root = parser().parse(_BOTH_WAYS.sub(rb"\1< ", code.data)).root_node
         self.record.faults.extend(faults(code, root))
         self.statements(root.children)
 
@@ -85,6 +87,11 @@ class Walker(State):
 
     def substitute(self, node: Node) -> Value:
         """The value of ``$( … )`` or backquotes."""
+        with self.kept("quiet"):
+            self.quiet = True
+            return self._substituted(node)
+
+    def _substituted(self, node: Node) -> Value:
         children = [c for c in node.children if c.is_named and c.type != "comment"]
         if len(children) == 1 and children[0].type in ("file_redirect", "redirected_statement"):
             target = children[0].child_by_field_name("destination")
@@ -192,20 +199,26 @@ class Walker(State):
             return
         with self.kept("loop"):
             self.loop = header
+            self._turning(body)
             before = dict(self.vars)
             self.alternatives([_later(self, [body])], exhaustive=node.type == "for_statement")
-            self._counted(before, body)
+            self._counted(before)
 
-    def _counted(self, before: Mapping[str, Variable], body: Node) -> None:
-        """What a loop's body changes from turn to turn is a number of the turn."""
+    def _turning(self, body: Node) -> None:
+        """What the body counts up is a number of the turn, from the first on."""
+        for match in _COUNTED.finditer(self.code.node(body)):
+            name = match[1] or match[2] or match[3]
+            held = self.vars.get(name)
+            if held is not None and held.value.number is not None:
+                value = sym("loop", name, held.value.number)
+                self.vars[name] = Variable(name, value, held.exported, held.place)
+
+    def _counted(self, before: Mapping[str, Variable]) -> None:
+        """What a loop's body changes from turn to turn."""
         for name, held in list(self.vars.items()):
             old = before.get(name)
-            if old is None or old is held or held.value == old.value:
-                continue
-            number = old.value.number is not None or old.value.has("loop")
-            value = sym("loop", name, old.value.low) if number else choice([old.value, held.value])
-            self.vars[name] = Variable(name, value, held.exported, held.place, None if held.items else held.items)
-        del body
+            if old is not None and old is not held and held.value != old.value and old.value.has("loop"):
+                self.vars[name] = Variable(name, sym("loop", name, old.value.low), held.exported, held.place)
 
     def subshell(self, node: Node) -> None:
         with self.kept("vars", "ended", "allexport"):
@@ -224,9 +237,22 @@ class Walker(State):
             return
         try:
             code, body = self.record.functions[name]
-            with self.kept("code", "positional", "calls", "ended"):
+            with self.kept("code", "positional", "calls", "ended", "returned", "locals", "codes"):
                 self.code, self.positional, self.calls = code, args, (*self.calls, name)
+                self.returned, self.locals, self.codes = [], {}, []
                 self.statement(body)
+                codes = {None if code is None else code == 0 for code in self.codes}
+                status = codes.pop() if len(codes) == 1 and self.ended else None
+                states = [*self.returned, *(() if self.ended else (self.vars,))]
+                if states:
+                    self.vars = dict(self._joined(states))
+                for local, before in self.locals.items():
+                    if before is None:
+                        self.vars.pop(local, None)
+                    else:
+                        self.vars[local] = before
+                leaves = not states
+            self.ended, self.status = self.ended or leaves, status
         finally:
             self.leave()
 
@@ -245,7 +271,8 @@ class Walker(State):
         if not self.enter():
             return []
         names = ("code", "vars", "hidden", "context", "positional", "sink", "output", "stdin", "document", "calls",
-                 "ended", "allexport", "background", "worker", "conditional", "command", "launching")  # fmt: skip
+                 "ended", "allexport", "background", "worker", "conditional", "command", "launching", "returned",
+                 "locals", "quiet", "codes")  # fmt: skip
         try:
             with self.kept(*names):
                 own = frozenset(n for n in self.vars if n not in environment)
@@ -253,7 +280,8 @@ class Walker(State):
                 self.vars = dict(environment)
                 self.context, self.positional, self.worker = context, positional, self.worker or worker
                 self.sink, self.output, self.stdin, self.document = [], None, None, None
-                self.calls, self.ended, self.background = (name or "shell",), False, False
+                self.calls, self.ended, self.background = (*self.calls, name or "shell"), False, False
+                self.returned, self.locals, self.quiet, self.codes = [], {}, False, []
                 self.command, self.launching = "", False
                 self.run(code)
                 return self.sink
