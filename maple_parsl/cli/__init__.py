@@ -14,7 +14,14 @@ from typing import Any
 from maple_parsl.errors import MapleError
 
 VERBS = {
+    "plan": ("maple_parsl.cli.plan", "Say exactly what a launch would be; nothing is submitted."),
+    "run": ("maple_parsl.cli.run", "Launch, once, and follow."),
+    "status": ("maple_parsl.cli.status", "Where a run stands, and why."),
+    "logs": ("maple_parsl.cli.logs", "What a run has printed."),
+    "cancel": ("maple_parsl.cli.cancel", "End runs."),
+    "runs": ("maple_parsl.cli.runs", "List runs."),
     "sites": ("maple_parsl.cli.sites", "The sites Maple knows: list, show, check, add."),
+    "doctor": ("maple_parsl.cli.doctor", "What on this machine stands in the way of a launch."),
 }
 
 

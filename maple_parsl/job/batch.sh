@@ -71,6 +71,10 @@ maple_port() {
 
 maple_forward() { # maple_forward SIGNAL: to the launcher, which hands it to every process
   MAPLE_TOLD=1
+  if [ -z "$MAPLE_LAUNCHER_PID" ]; then # not started yet: kept until it is
+    MAPLE_EARLY="$MAPLE_EARLY $1"
+    return 0
+  fi
   if [ "$1" = USR1 ]; then
     : >"$MAPLE_ATTEMPT_DIR/limit"
     # ibrun is a shell script that a USR1 would kill: its processes look for the file instead.
@@ -96,12 +100,14 @@ maple_requeue_soon() { # the processes get half of the time left for their check
 
 # Runs the launcher, forwards signals to it, and keeps its exit code; wait returns early when a signal comes.
 maple_launch() {
-  MAPLE_TOLD='' MAPLE_ENDED_BY=''
-  "$@" &
-  MAPLE_LAUNCHER_PID=$!
+  local signal
+  MAPLE_TOLD='' MAPLE_ENDED_BY='' MAPLE_EARLY='' MAPLE_LAUNCHER_PID=''
   trap 'maple_forward TERM' TERM
   trap 'maple_forward INT' INT
   trap 'maple_forward USR1' USR1
+  "$@" &
+  MAPLE_LAUNCHER_PID=$!
+  for signal in $MAPLE_EARLY; do maple_forward "$signal"; done
   if [ "$MAPLE_TIMER" -gt 0 ]; then # this scheduler cannot warn the script, so it warns itself
     (trap - TERM INT USR1; sleep "$MAPLE_TIMER"; kill -s USR1 $$) &
     MAPLE_TIMER_PID=$!

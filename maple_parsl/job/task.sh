@@ -71,9 +71,13 @@ tell_usr1() { # to the process and everything it started
 
 asked=
 ending=
+early=
 forward() {
   asked=1
-  [ -n "$child" ] || return 0
+  if [ -z "$child" ]; then # not started yet: kept until it is
+    early="$early $1"
+    return 0
+  fi
   if [ "$1" = USR1 ]; then
     tell_usr1 "$child"
   else
@@ -88,6 +92,7 @@ trap 'forward TERM' TERM
 trap 'forward INT' INT
 "$@" &
 child=$!
+for signal in $early; do forward "$signal"; done
 if [ "${MAPLE_POLL_LIMIT:-0}" = 1 ] && [ "$mode" != worker ]; then
   (
     trap - USR1 TERM INT

@@ -121,7 +121,7 @@ def _place(plan: Plan) -> Iterator[ScriptLine]:
     job_id = {
         "slurm": '"${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}"',
         "pbs": '"${PBS_JOBID-}"',
-        "none": '"local-$$"',
+        "none": '"${MAPLE_LOCAL_ID:-local-$$}"',
     }[plan.scheduler]
     yield from _text("# --- This run", f"MAPLE_JOB_ID={job_id}")
     if plan.scheduler == "slurm":

@@ -6,7 +6,7 @@
 # shellcheck disable=SC1090,SC1091,SC2016 # files of the site; what is in single quotes is meant so
 
 # --- This run
-MAPLE_JOB_ID="local-$$"
+MAPLE_JOB_ID="${MAPLE_LOCAL_ID:-local-$$}"
 MAPLE_RUN_ID="$MAPLE_JOB_ID"
 MAPLE_RUN_DIR="${MAPLE_RUN_DIR:-$PWD/maple-runs/$MAPLE_JOB_ID}"
 MAPLE_WORK_DIR="$PWD"

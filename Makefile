@@ -1,0 +1,46 @@
+# Set-up, trial and tests. Everything is kept in .venv and below the build folders; only `make system`, as root,
+# installs Debian packages, and only those that are missing.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export PYTHONDONTWRITEBYTECODE := 1
+
+.PHONY: help demo test test-full check bench docs system clean
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON=... ") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch setuptools wheel
+	DS_BUILD_OPS=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+	  -c constraints.txt hatchling editables deepspeed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+	  -c constraints.txt -e '.[dev,train]'
+	@touch $@
+
+system: ## Debian packages the tests need (as root; what is there stays as it is)
+	@$(PYTHON) -m tests.tools.system
+
+demo: $(READY) ## train on this machine and show plan, ranks, loss and exit record
+	$(BIN)/python -m tests.tools.demo
+
+check: $(READY) ## static checks, unit and golden tests (3 minutes)
+	$(BIN)/python -m tests.tools.run check
+
+test: $(READY) system ## every test, a fixed sample of the long ones
+	$(BIN)/python -m tests.tools.run test
+
+test-full: $(READY) system ## every test in full length (hours)
+	$(BIN)/python -m tests.tools.run full
+
+bench: $(READY) system ## speed and memory as ratios, written to bench.json
+	$(BIN)/python -m tests.benchmarks bench.json
+
+docs: $(READY) ## the documentation as a site
+	$(BIN)/python -m tests.tools.docs
+
+clean: ## what the targets made
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis bench.json

@@ -1,0 +1,193 @@
+"""The library's functions: plan a launch, run it, find it again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maple_parsl.compose import compose
+from maple_parsl.plan import Origin, Plan
+from maple_parsl.request import Request
+
+if TYPE_CHECKING:
+    from maple_parsl.catalogue import Catalogue, SiteRecord
+    from maple_parsl.runs.run import Run
+    from maple_parsl.template import Template
+
+
+def plan(
+    model: str | None = None,
+    paradigm: str | None = None,
+    site: str | None = None,
+    /,
+    *,
+    request: Request | None = None,
+    cwd: str | Path | None = None,
+    **fields: Any,
+) -> Plan:
+    """Say exactly what a launch would be; nothing is submitted.
+
+    Args:
+        model, paradigm, site: the three words. With ``script`` in the fields, model and paradigm are optional.
+        request: a whole request instead of fields.
+        cwd: where project files are looked for; the current folder by default.
+        fields: the fields of :class:`Request`, such as ``nodes=2, walltime="1h", account="abc"``.
+
+    Raises:
+        RequestError: a value is malformed. UnknownNameError: no such site, model or paradigm.
+        ComposeError: request and site do not go together; every reason is listed.
+        ConfigurationError: a site or template file is wrong.
+    """
+    made = request if request is not None else _request(model, paradigm, site, fields)
+    return _composed(made, _catalogue(cwd))[0]
+
+
+def run(
+    model: str | None = None,
+    paradigm: str | None = None,
+    site: str | None = None,
+    /,
+    *,
+    request: Request | None = None,
+    dry_run: bool = False,
+    yes: bool = False,
+    max_node_hours: float | None = None,
+    here: bool = False,
+    force: bool = False,
+    run_root: str | None = None,
+    cwd: str | Path | None = None,
+    ask: Callable[[str], bool] | None = None,
+    show: Callable[[Plan], None] | None = None,
+    **fields: Any,
+) -> Run:
+    """Launch, once, and return the run. On ``local`` the three words are enough.
+
+    Args:
+        request, fields, cwd: as for :func:`plan`.
+        dry_run: check everything and submit nothing; the run then has a plan and no job.
+        yes: the cost is confirmed. max_node_hours: refuse a job that could cost more.
+        here: launch inside the allocation this process is in; nothing is submitted.
+        force: submit in spite of findings of severity error.
+        run_root: folder for run directories, on a file system all nodes see.
+        ask: puts a question to a person. show: is handed the plan before anything happens.
+
+    Raises:
+        Those of :func:`plan`, LimitError, NotHereError, SubmissionError, SchedulerError and StoreError.
+    """
+    from maple_parsl.runs.start import Terms, rehearse, start
+
+    catalogue = _catalogue(cwd)
+    made = request if request is not None else _request(model, paradigm, site, fields)
+    if here:
+        made = _as_granted(made, catalogue)
+    planned, record = _composed(made, catalogue)
+    if show is not None:
+        show(planned)
+    terms = Terms(yes, ask, max_node_hours, force, here, run_root)
+    launch = rehearse if dry_run else start
+    return launch(planned, record, catalogue, terms)
+
+
+def runs(*, active: bool = False, site: str | None = None) -> list[Run]:
+    """The runs in the store, newest first; those that cannot be read are left out (``maple runs`` lists them).
+
+    Args:
+        active: only those whose outcome is not on file. site: only those of that site.
+    """
+    from maple_parsl.runs.run import Run
+    from maple_parsl.runs.store import Entry, Store
+
+    store = Store()
+    found = []
+    for summary in store.summaries():
+        entry = Entry(store.runs / summary.id)
+        wanted = summary.problem is None and (site is None or summary.site == site)
+        if wanted and not (active and (entry.folder / "outcome.json").exists()):
+            found.append(Run(entry, store))
+    return found
+
+
+def sites() -> tuple[str, ...]:
+    """The names of the sites that are not retired."""
+    return _catalogue(None).names()
+
+
+def _request(model: str | None, paradigm: str | None, site: str | None, fields: Mapping[str, Any]) -> Request:
+    stated = {"model": model, "paradigm": paradigm, "site": site}
+    return Request.of(**{**fields, **{key: value for key, value in stated.items() if value is not None}})
+
+
+def _catalogue(cwd: str | Path | None) -> Catalogue:
+    from maple_parsl.catalogue import Catalogue
+
+    return Catalogue.load(os.environ, Path(os.path.abspath(cwd or Path.cwd())))
+
+
+def _composed(request: Request, catalogue: Catalogue) -> tuple[Plan, SiteRecord]:
+    from maple_parsl.errors import RequestError
+
+    if request.site is None:
+        raise RequestError("no site stated; maple sites lists them, and local is this machine")
+    record = catalogue.get(request.site)
+    if request.snapshot:
+        request = _inside_tree(request, catalogue.cwd)
+    if record.site.scheduler.kind == "none":
+        return _local(request, record), record
+    return compose(request, record.site, _templates(), record.origin), record
+
+
+def _local(request: Request, record: SiteRecord) -> Plan:
+    from maple_parsl import local
+    from maple_parsl.here import detect_devices
+
+    site = local.fitted(request, record.site, detect_devices())
+    filled = local.with_this_python(request)
+    made = compose(filled, site, _templates(), record.origin)
+    if filled is request:
+        return made
+    why = Origin(layer="computed", why="the interpreter Maple runs in, as it has torch")
+    return made.model_copy(update={"request": request, "provenance": {**made.provenance, "python": why}})
+
+
+def _inside_tree(request: Request, cwd: Path) -> Request:
+    """With a snapshot, a script named by its absolute path is meant as the copy of it."""
+    script = request.script
+    if script is None or not os.path.isabs(script) or not Path(script).is_relative_to(cwd):
+        return request
+    return request.model_copy(update={"script": os.path.relpath(script, cwd)})
+
+
+def _as_granted(request: Request, catalogue: Catalogue) -> Request:
+    """What was not stated and the allocation fixes: nodes, account, the time that is left."""
+    from maple_parsl.errors import RequestError
+    from maple_parsl.runs.inside import allocation
+    from maple_parsl.walltime import Walltime
+
+    if request.site is None:
+        raise RequestError("no site stated; maple sites lists them")
+    granted = allocation(catalogue.get(request.site).site.scheduler.kind, catalogue.environ)
+    walltime = Walltime(granted.seconds) if granted.seconds else None
+    given = {"nodes": granted.nodes, "account": granted.account, "walltime": walltime}
+    missing = {key: value for key, value in given.items() if getattr(request, key) is None and value is not None}
+    return request.model_copy(update=missing)
+
+
+@cache
+def _shipped_templates() -> dict[str, Template]:
+    from maple_parsl import template
+    from maple_parsl.data import data_folder
+
+    return template.load(data_folder("agents") / "retrieval" / "templates")
+
+
+def _templates() -> dict[str, Template]:
+    """The shipped templates, and those in MAPLE_TEMPLATE_PATH over them."""
+    from maple_parsl import template
+
+    found = dict(_shipped_templates())
+    for folder in filter(None, os.environ.get("MAPLE_TEMPLATE_PATH", "").split(":")):
+        found |= template.load(Path(folder).expanduser())
+    return found

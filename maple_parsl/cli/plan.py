@@ -1,0 +1,102 @@
+"""``maple plan``: what a launch would be, exactly, without submitting anything."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maple_parsl.cli.options import Json, LaunchCommand, launch_options
+
+if TYPE_CHECKING:
+    from maple_parsl.plan import Plan
+    from maple_parsl.request import Request
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(cls=LaunchCommand)
+@launch_options
+def plan(
+    request: Request,
+    script_only: Annotated[bool, typer.Option("--script-only", help="Print the batch script alone.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Write job.sh, and what it starts, to a folder.")] = None,
+    map: Annotated[bool, typer.Option("--map", help="Who runs where: node, rank, device, cores.")] = False,
+    map_svg: Annotated[Path | None, typer.Option("--map-svg", help="Save that map as an SVG file.")] = None,
+    json: Json = False,
+) -> int:
+    """Say exactly what a launch would be: script, shape, cost, and where each value comes from."""
+    import maple_parsl.api as api
+
+    made = api.plan(request=request)
+    if out is not None:
+        _write(made, out)
+    if map_svg is not None:
+        from maple_parsl.picture import svg
+
+        _save(map_svg, svg(made))
+    if json:
+        from maple_parsl.cli.output import emit_json
+
+        emit_json(
+            {
+                "script": made.script,
+                "request": made.request.model_dump(mode="json", exclude_defaults=True),
+                "ranks": made.ranks.to_dict(),
+                "findings": [finding.model_dump(mode="json", by_alias=True) for finding in made.findings],
+                "plan": made.model_dump(mode="json", by_alias=True),
+            }
+        )
+    elif script_only:
+        sys.stdout.write(made.script)
+        _say_findings(made)
+    else:
+        _show(made, map)
+    if out is not None and not json:
+        sys.stderr.write(f"written to {out}: submit job.sh from that folder's file system\n")
+    return 4 if any(finding.severity == "error" for finding in made.findings) else 0
+
+
+def _show(made: Plan, map: bool) -> None:
+    from maple_parsl.cli.output import clean, console
+    from maple_parsl.cli.show import print_findings, print_plan
+
+    screen = console()
+    print_plan(screen, made)
+    if map:
+        from maple_parsl.picture import table
+
+        screen.print(table(made))
+    else:
+        screen.print(clean(made.script), soft_wrap=True)
+    print_findings(screen, made.findings)
+
+
+def _say_findings(made: Plan) -> None:
+    from maple_parsl.cli.output import clean
+
+    for finding in made.findings:
+        if finding.severity != "note":
+            sys.stderr.write(f"{finding.severity}: {clean(finding.message)}\n")
+
+
+def _write(made: Plan, folder: Path) -> None:
+    from maple_parsl.runs.files import explained
+    from maple_parsl.runs.prepare import fill
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise explained(folder, error, "created") from None
+    fill(made, folder, "job.sh")
+
+
+def _save(path: Path, text: str) -> None:
+    from maple_parsl.runs.files import explained
+
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise explained(path, error, "written") from None

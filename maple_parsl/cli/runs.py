@@ -1,0 +1,113 @@
+"""``maple runs``: the list of runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maple_parsl.cli.options import Json
+from maple_parsl.errors import StoreError
+
+if TYPE_CHECKING:
+    from maple_parsl.runs.store import Store, Summary
+
+_RECENT = 20
+
+
+def command(
+    everything: Annotated[bool, typer.Option("--all", help=f"All runs, not the {_RECENT} newest.")] = False,
+    site: Annotated[str | None, typer.Option(help="Only runs at this site.")] = None,
+    json: Json = False,
+) -> int:
+    """List runs, newest first. One whose files are damaged is listed as unreadable."""
+    return list_runs(everything=everything, site=site, json=json, ended=True)
+
+
+def list_runs(*, everything: bool, site: str | None, json: bool, ended: bool = False) -> int:
+    """Print the list."""
+    from maple_parsl.runs.store import Store
+
+    rows = list(_rows(Store(), site, ended, None if everything or not ended else _RECENT))
+    if json:
+        from maple_parsl.cli.output import emit_json
+
+        emit_json({"runs": rows})
+        return 0
+    if not rows:
+        print("no runs" if ended else "no active runs (maple runs lists all)")
+        return 0
+    _print(rows)
+    return 0
+
+
+def _rows(store: Store, site: str | None, ended: bool, most: int | None) -> Iterator[dict[str, Any]]:
+    count = 0
+    for summary in store.summaries():
+        if site is not None and summary.site != site and summary.problem is None:
+            continue
+        row = _row(store, summary)
+        if not ended and row["final"]:
+            continue
+        yield row
+        count += 1
+        if most is not None and count >= most:
+            return
+
+
+def _row(store: Store, summary: Summary) -> dict[str, Any]:
+    from maple_parsl.runs.run import Run
+    from maple_parsl.runs.store import Entry
+
+    row: dict[str, Any] = {"run": summary.id, "site": summary.site, "title": summary.title, "created": summary.created}
+    try:
+        if summary.problem is not None:
+            raise StoreError(summary.problem)
+        run = Run(Entry(store.runs / summary.id), store)
+        outcome = run.outcome()
+        if outcome is not None:
+            return {**row, "state": outcome.state.value, "final": True, "job_id": outcome.job_id, "why": outcome.cause}
+        status = run.status()
+    except StoreError as error:
+        return {**row, "state": "unreadable", "final": False, "job_id": None, "why": str(error)}
+    return {
+        **row,
+        "state": status.state.value,
+        "final": status.state.final,
+        "job_id": status.job_id,
+        "why": status.explanation,
+    }
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    from maple_parsl.cli.output import clean, console
+    from maple_parsl.cli.show import colour
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("run", "state", "job", "age", "launch", "why"):
+        table.add_column(heading, no_wrap=heading in ("run", "state"), overflow="fold")
+    for row in rows:
+        table.add_row(
+            row["run"],
+            row["state"],
+            clean(row["job_id"] or ""),
+            _age(row["created"]),
+            clean(row["title"]),
+            clean(row["why"]),
+            style=None if row["state"] == "done" else colour(row["state"]),
+        )
+    console().print(table)
+
+
+def _age(created: float) -> str:
+    if not created:
+        return ""
+    seconds = max(0, time.time() - created)
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{int(seconds)} s"

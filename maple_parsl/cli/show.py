@@ -1,0 +1,115 @@
+"""How plans, findings and states look on a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from maple_parsl.cli.output import clean
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from maple_parsl.finding import Finding
+    from maple_parsl.plan import Plan
+    from maple_parsl.runs.run import Status
+
+_COLOURS = {
+    "done": "green",
+    "running": "cyan",
+    "pending": "yellow",
+    "submitting": "yellow",
+    "ending": "cyan",
+    "unknown": "magenta",
+}
+_LEVELS = {"error": "bold red", "warning": "yellow", "note": "dim"}
+
+
+def colour(state: str) -> str:
+    """The colour of a state; what went wrong is red."""
+    return _COLOURS.get(state, "red")
+
+
+def facts() -> Table:
+    """An empty table of two columns: name and value."""
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def print_plan(screen: Console, plan: Plan) -> None:
+    """The plan on one page: shape, cost, launch."""
+    from maple_parsl.runs.cost import Cost
+    from maple_parsl.script import launch_line
+
+    shape = plan.shape
+    table = facts()
+    table.add_row("launch", clean(plan.title))
+    table.add_row(
+        "shape",
+        f"{shape.nodes} node{'s' if shape.nodes > 1 else ''} x {shape.devices} {plan.torch_device}"
+        f" = {shape.world_size} processes, {plan.backend}, template {plan.template}",
+    )
+    if plan.scheduler != "none":
+        table.add_row("cost", clean(str(Cost.of(plan))))
+    table.add_row("starts", clean(launch_line(plan)))
+    screen.print(table)
+    screen.print()
+
+
+def print_findings(screen: Console, findings: Iterable[Finding]) -> None:
+    """Findings, the worst first, each with what to do."""
+    order = list(_LEVELS)
+    for finding in sorted(findings, key=lambda found: order.index(found.severity)):
+        text = f"{finding.severity}: {clean(finding.message)}"
+        if finding.fix:
+            text += f"; {clean(finding.fix)}"
+        screen.print(text, style=_LEVELS[finding.severity])
+
+
+def print_status(screen: Console, status: Status, extra: dict[str, str] | None = None) -> None:
+    """One run's state, in full."""
+    table = facts()
+    state = status.state.value
+    table.add_row("run", status.id)
+    table.add_row("state", state, style=colour(state))
+    if status.explanation:
+        table.add_row("why", clean(status.explanation))
+    if status.never:
+        table.add_row("", "as it stands this job can never start: cancel it and correct the request", style="bold red")
+    if status.start_estimate:
+        table.add_row("starts about", when(status.start_estimate))
+    table.add_row("launch", clean(status.title))
+    if status.job_id:
+        told = f" ({clean(status.scheduler_state)})" if status.scheduler_state else ""
+        table.add_row("job", f"{clean(status.job_id)} at {clean(status.site)}{told}")
+    if status.hosts:
+        table.add_row("hosts", clean(status.hosts))
+    if status.attempt > 1:
+        table.add_row("attempt", str(status.attempt))
+    for name, value in (extra or {}).items():
+        table.add_row(name, clean(value))
+    if status.asked_at and not status.state.final:
+        table.add_row("asked", f"{max(0, round(time.time() - status.asked_at))} s ago")
+    table.add_row("files", clean(status.run_dir))
+    screen.print(table)
+    for note in status.notes:
+        screen.print(f"note: {clean(note)}", style="dim")
+
+
+def when(seconds: float) -> str:
+    """A moment in local time."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
+def figures(found: Any) -> dict[str, str]:
+    """The training's figures as rows."""
+    if found is None or found.last_loss is None:
+        return {}
+    speed = f", {found.samples_per_s:.1f} samples/s" if found.samples_per_s else ""
+    return {"training": f"step {found.steps}, loss {found.first_loss:.4f} -> {found.last_loss:.4f}{speed}"}

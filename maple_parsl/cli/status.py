@@ -1,0 +1,43 @@
+"""``maple status``: where runs stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maple_parsl.cli.options import Json
+
+if TYPE_CHECKING:
+    from maple_parsl.runs.run import Run
+
+
+def command(
+    run_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="A run; all active ones without.")] = None,
+    json: Json = False,
+) -> int:
+    """Where a run stands, and why; without an id: all runs that have not ended."""
+    if run_id is None:
+        from maple_parsl.cli.runs import list_runs
+
+        return list_runs(everything=False, site=None, json=json)
+    from maple_parsl.runs.run import Run
+
+    return show(Run.open(run_id), json)
+
+
+def show(run: Run, json: bool) -> int:
+    """Print one run's state."""
+    status, figures = run.status(), run.metrics
+    outcome = run.outcome() if status.state.final else None
+    if json:
+        from maple_parsl.cli.output import emit_json
+
+        emit_json({"run": status.id, **vars(status), "metrics": figures, "outcome": outcome and outcome.to_dict()})
+        return 0
+    from maple_parsl.cli.output import console
+    from maple_parsl.cli.show import figures as rows
+    from maple_parsl.cli.show import print_status
+
+    print_status(console(), status, rows(figures))
+    return 0

@@ -1,0 +1,89 @@
+"""What a job may cost at most, shown before it is submitted, and the limits on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from maple_parsl.errors import LimitError, RequestError
+from maple_parsl.plan import Plan
+from maple_parsl.site import Defaults
+
+ASK_ABOVE = 10.0
+"""Node-hours above which a person is asked, unless the site's file of theirs says otherwise."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The upper bound of a job's cost.
+
+    Attributes:
+        node_hours: nodes x walltime; None where no walltime was stated as such.
+        charge: node-hours charged per node-hour in this queue; None where unknown.
+    """
+
+    account: str | None
+    queue: str | None
+    nodes: int
+    walltime: str | None
+    node_hours: float | None
+    charge: float | None
+
+    @classmethod
+    def of(cls, plan: Plan) -> Cost:
+        """The cost of a plan."""
+        walltime = str(plan.walltime) if plan.walltime else None
+        return cls(plan.account, plan.queue, plan.shape.nodes, walltime, plan.node_hours, plan.charge)
+
+    def __str__(self) -> str:
+        where = ", ".join(
+            f"{what} {value}" for what, value in (("account", self.account), ("queue", self.queue)) if value
+        )
+        nodes = f"{self.nodes} node{'s' if self.nodes > 1 else ''}"
+        if self.node_hours is None:
+            amount = f"{nodes} for a time that Maple was not told"
+        else:
+            amount = f"{nodes} x {self.walltime} = at most {self.node_hours:.2f} node-hours"
+        factor = f", charged x {self.charge:g}" if self.charge is not None else ""
+        return f"{where or 'no account'}: {amount}{factor}"
+
+
+def check(
+    plan: Plan,
+    defaults: Defaults,
+    *,
+    max_node_hours: float | None = None,
+    yes: bool = False,
+    ask: Callable[[str], bool] | None = None,
+) -> None:
+    """Refuse what is above the limit; have a person confirm what is above the threshold.
+
+    Args:
+        max_node_hours: limit of this submission; the lower of it and the site file's counts.
+        yes: confirmed already. ask: puts the question to a person; None where nobody is there.
+
+    Raises:
+        LimitError: above the limit, or not confirmed.
+        RequestError: ``max_node_hours`` is no amount.
+    """
+    if max_node_hours is not None and not (math.isfinite(max_node_hours) and max_node_hours >= 0):
+        raise RequestError(f"max_node_hours is {max_node_hours}; state a number of node-hours, 0 or more")
+    if plan.scheduler == "none":
+        return
+    cost = Cost.of(plan)
+    limits = [limit for limit in (max_node_hours, defaults.max_node_hours) if limit is not None]
+    if limits and (cost.node_hours is None or cost.node_hours > min(limits)):
+        raise LimitError(
+            f"{cost}; the limit is {min(limits):g} node-hours. Nothing was submitted: ask for less, or raise the limit"
+        )
+    threshold = defaults.ask_above_node_hours if defaults.ask_above_node_hours is not None else ASK_ABOVE
+    if yes or (cost.node_hours is not None and cost.node_hours <= threshold):
+        return
+    if ask is None:
+        raise LimitError(
+            f"{cost}; above {threshold:g} node-hours this needs a confirmation: --yes, or yes=True."
+            " Nothing was submitted"
+        )
+    if not ask(f"{cost}. Submit?"):
+        raise LimitError("not confirmed; nothing was submitted")

@@ -1,0 +1,113 @@
+"""What became of a submission whose end was not recorded: the client died, or the scheduler did not answer.
+
+Evidence, the surest first: the claim in the run directory, a submission command still running on this machine,
+the scheduler's list of jobs of exactly this name. Only when all are silent, and the submission can no longer
+be on its way, there is no job. Nothing is ever submitted here.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from maple_parsl.errors import MapleError
+from maple_parsl.runs import process, submit
+from maple_parsl.runs.evidence import Evidence
+from maple_parsl.runs.state import RunState
+from maple_parsl.runs.store import Entry
+from maple_parsl.schedulers.base import JobInfo, Scheduler
+
+GRACE_HERE = 10.0
+"""Seconds after a submission, on the machine that sent it, before an absent job is believed absent."""
+GRACE_ELSEWHERE = 300.0
+"""The same where the sender cannot be seen: longer than any submission command is given."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """How the latest submission stands.
+
+    Attributes:
+        number: which one, 0 when none was begun.
+        state: submitting, not_submitted or refused; None when there is a job.
+    """
+
+    number: int
+    state: RunState | None
+    job_id: str | None = None
+    refusal: str | None = None
+    error: str | None = None
+    process: dict[str, Any] | None = None
+
+
+class Recovery:
+    """Looks into submissions; asks the scheduler for a name at most every ``seconds``."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._asked: dict[str, float] = {}
+
+    def submission(
+        self,
+        entry: Entry,
+        created: float,
+        evidence: Evidence,
+        scheduler: Scheduler | None,
+        now: float | None = None,
+    ) -> Submission:
+        """How the latest submission of a run stands; a job that is found is recorded.
+
+        Raises:
+            StoreError: a record cannot be read.
+        """
+        now = time.time() if now is None else now
+        number = entry.submissions()
+        if number == 0:
+            waiting = 0 <= now - created < 60  # its folder is being filled, or the client died doing it
+            return Submission(0, RunState.SUBMITTING if waiting else RunState.NOT_SUBMITTED)
+        sent = entry.read(f"submitted.{number}.json")
+        if sent is not None:
+            return Submission(number, None, str(sent.get("job_id")), process=sent.get("process"))
+        if evidence.owner is not None:
+            submit.record(entry, number, evidence.owner, "claim")
+            return Submission(number, None, evidence.owner)
+        if refused := entry.read(f"refused.{number}.json"):
+            return Submission(number, RunState.REFUSED, refusal=str(refused.get("message", "")))
+        if entry.read(f"absent.{number}.json") is not None:
+            return Submission(number, RunState.NOT_SUBMITTED)
+        return self._look(entry, number, entry.read(f"intent.{number}.json") or {}, scheduler, now)
+
+    def _look(
+        self, entry: Entry, number: int, intent: dict[str, Any], scheduler: Scheduler | None, now: float
+    ) -> Submission:
+        going = Submission(number, RunState.SUBMITTING)
+        at, who = intent.get("at"), intent.get("process")
+        age = now - at if isinstance(at, int | float) and at <= now else 0.0
+        sender = who if isinstance(who, dict) else {}
+        near = process.same_machine(sender)
+        if near and process.alive(sender) and age < GRACE_ELSEWHERE:
+            return going  # at it this moment
+        if near and process.sender_of(entry.id) is not None:
+            return going
+        if scheduler is None or now - self._asked.get(entry.id, 0.0) < self.seconds:
+            return going
+        self._asked[entry.id] = now
+        name = str(intent.get("job_name") or f"maple-{entry.id}")
+        try:
+            jobs = scheduler.find([name]).get(name, [])
+        except MapleError as error:
+            return Submission(number, RunState.SUBMITTING, error=str(error))
+        if jobs:
+            job = _the_one(jobs)
+            submit.record(entry, number, job.job_id, "name", others=[j.job_id for j in jobs if j is not job])
+            return Submission(number, None, job.job_id)
+        if age < (GRACE_HERE if near else GRACE_ELSEWHERE):
+            return going
+        entry.create(f"absent.{number}.json", {"at": now, "job_name": name})
+        return Submission(number, RunState.NOT_SUBMITTED)
+
+
+def _the_one(jobs: list[JobInfo]) -> JobInfo:
+    """Of several jobs of one name: one that has not ended, else the first. The claim overrules this later."""
+    return next((job for job in jobs if not job.state.ended), jobs[0])

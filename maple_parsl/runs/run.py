@@ -1,0 +1,335 @@
+"""Run: a submitted launch, followed from this process or any other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from maple_parsl.errors import RequestError, RunFailedError, StoreError
+from maple_parsl.plan import Plan
+from maple_parsl.runs import inside, logs, submit
+from maple_parsl.runs.backend import Backend, backend
+from maple_parsl.runs.evidence import Evidence, gather
+from maple_parsl.runs.logs import LogPart
+from maple_parsl.runs.metrics import Metrics
+from maple_parsl.runs.metrics import read as read_metrics
+from maple_parsl.runs.outcome import Outcome, conclude
+from maple_parsl.runs.recover import Submission
+from maple_parsl.runs.state import Facts, Resolved, RunState, Seen, resolve, to_dict
+from maple_parsl.runs.store import Entry, Store, Summary
+from maple_parsl.runs.words import explain
+
+_SURE = set(RunState) - {RunState.UNKNOWN, RunState.NOT_SUBMITTED, RunState.REFUSED}
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a run stands.
+
+    Attributes:
+        explanation: why, in plain words. reason: the scheduler's own word.
+        never: the job can never start as it stands. start_estimate: seconds since 1970.
+        exit: the exit record of the latest attempt.
+        asked_at: when the scheduler was last asked, seconds since 1970; None when it was not.
+        notes: files that could not be read.
+    """
+
+    id: str
+    state: RunState
+    job_id: str | None
+    site: str
+    title: str
+    attempt: int
+    explanation: str
+    reason: str | None
+    scheduler_state: str | None
+    never: bool
+    start_estimate: float | None
+    hosts: str
+    exit: dict[str, Any] | None
+    asked_at: float | None
+    run_dir: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Look:
+    facts: Facts
+    evidence: Evidence
+    seen: Seen
+    found: Resolved
+    error: str | None
+
+
+class Run:
+    """A run in the store.
+
+    Args:
+        entry: its folder in the store. store: the store.
+    """
+
+    def __init__(self, entry: Entry, store: Store) -> None:
+        self.entry, self._store = entry, store
+        self.id = entry.id
+
+    @classmethod
+    def open(cls, run_id: str, store: Store | None = None) -> Run:
+        """The run of that id, or whose id begins so.
+
+        Raises:
+            UnknownNameError: no such run, or several; they are named.
+            StoreError: its files cannot be read.
+        """
+        store = store or Store()
+        run = cls(store.open(run_id), store)
+        _ = run.summary
+        return run
+
+    @cached_property
+    def summary(self) -> Summary:
+        """What the store's list shows."""
+        return self.entry.summary()
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan that was submitted."""
+        return self.entry.plan()
+
+    @property
+    def run_dir(self) -> Path:
+        """The folder with script, log and exit record."""
+        return Path(self.summary.run_dir)
+
+    @property
+    def state(self) -> RunState:
+        """Where it stands, in one word."""
+        return self.status().state
+
+    @property
+    def job_id(self) -> str | None:
+        """The scheduler's id of the job; None before there is one."""
+        return self._look().found.job_id
+
+    @property
+    def metrics(self) -> Metrics | None:
+        """The training's figures so far; None when it wrote none."""
+        return read_metrics(self.run_dir)
+
+    def status(self) -> Status:
+        """Where the run stands now. The scheduler is asked at most once an interval for all runs.
+
+        Raises:
+            StoreError: the run's records cannot be read.
+        """
+        look = self._look()
+        found, job = look.found, look.found.job
+        record = found.exit
+        return Status(
+            id=self.id,
+            state=found.state,
+            job_id=found.job_id,
+            site=self.summary.site,
+            title=self.summary.title,
+            attempt=look.evidence.attempt,
+            explanation=explain(found, look.facts, look.evidence, look.error),
+            reason=job.reason if job else None,
+            scheduler_state=job.raw_state if job else None,
+            never=bool(job and job.never and not found.state.final),
+            start_estimate=job.start_estimate if job and found.state is RunState.PENDING else None,
+            hosts=record.hosts if record else (job.nodes or "") if job else "",
+            exit=to_dict(record),
+            asked_at=look.seen.asked_at or None,
+            run_dir=self.summary.run_dir,
+            notes=look.evidence.notes,
+        )
+
+    def outcome(self) -> Outcome | None:
+        """The outcome, once there is one; does not wait.
+
+        Raises:
+            StoreError: the run's records cannot be read.
+        """
+        kept = self._kept()
+        if kept is not None:
+            return kept
+        look = self._look()
+        if not look.found.state.final:
+            return None
+        return self._conclude(look)
+
+    def result(self, timeout: float | None = None, *, check: bool = False) -> Outcome:
+        """Wait for the end and return the outcome, whatever it is.
+
+        Args:
+            timeout: seconds to wait at most. check: raise unless the run did what it was asked to.
+
+        Raises:
+            TimeoutError: it has not ended yet; it goes on.
+            RunFailedError: with ``check``, it did not succeed.
+        """
+        outcome = self._ended().result(timeout)
+        if check and not outcome.ok:
+            raise RunFailedError(str(outcome))
+        return outcome
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end; False when it has not come within ``timeout`` seconds."""
+        try:
+            self._ended().result(timeout)
+        except TimeoutError:
+            return False
+        return True
+
+    @cached_property
+    def future(self) -> Future[Outcome]:
+        """A future for other programs to depend on, such as a Parsl app.
+
+        It gives the outcome of a successful run and raises :class:`RunFailedError` for any other, so that what
+        depends on a failed run does not start.
+        """
+        made: Future[Outcome] = Future()
+        made.set_running_or_notify_cancel()
+
+        def hand_on(ended: Future[Outcome]) -> None:
+            error = ended.exception()
+            if error is not None:
+                made.set_exception(error)
+            elif (outcome := ended.result()).ok:
+                made.set_result(outcome)
+            else:
+                made.set_exception(RunFailedError(str(outcome)))
+
+        self._ended().add_done_callback(hand_on)
+        return made
+
+    def logs(self, offset: int = 0) -> LogPart:
+        """The log from a byte offset on (negative: from the end); its ``offset`` is where to go on."""
+        return logs.read(self.run_dir, offset)
+
+    def follow(self, offset: int = 0, every: float = 1.0) -> Iterator[LogPart]:
+        """Parts of the log as they are written, until the run has ended; looks ``every`` seconds."""
+        checked = 0.0
+        ended = False
+        while True:
+            part = logs.read(self.run_dir, offset)
+            offset = part.offset
+            if part:
+                yield part
+                continue
+            if ended:
+                return
+            if time.monotonic() - checked >= max(every, 1.0):
+                ended, checked = self.outcome() is not None, time.monotonic()
+            if not ended:
+                time.sleep(every)
+
+    def cancel(self) -> Status:
+        """End the run. That it was asked for is noted first; asking twice does no harm.
+
+        Raises:
+            SchedulerError: the scheduler could not be told; the run goes on, ask again.
+        """
+        if self._kept() is None:
+            self.entry.create("cancelled.json", {"at": time.time()})
+            look = self._look()
+            if look.found.job_id is not None and not look.found.state.final:
+                self._end(look.found.job_id)
+        return self.status()
+
+    def resubmit(self) -> Run:
+        """Submit again a run of which no job exists; only ever done because a person asked.
+
+        Raises:
+            RequestError: there is, or may be, a job of this run.
+            SubmissionError, SchedulerError, StoreError: as for the first submission.
+        """
+        state = self._look().found.state
+        if state not in (RunState.NOT_SUBMITTED, RunState.REFUSED):
+            raise RequestError(
+                f"run {self.id} is {state.value}, so it has, or may have, a job; only a run without one is submitted"
+                " again. Start a new run instead"
+            )
+        if (self.entry.folder / "cancelled.json").exists():
+            raise RequestError(f"run {self.id} was cancelled; start a new run instead")
+        script = self.run_dir / "script.sh"
+        if not script.exists():
+            raise StoreError(f"{script} is gone, and with it what would be submitted; start a new run")
+        submit.submit(self.entry, self.plan, script, self._backend.scheduler(), number=self.entry.submissions() + 1)
+        return self
+
+    def __repr__(self) -> str:
+        return f"Run({self.id!r})"
+
+    @property
+    def _backend(self) -> Backend:
+        return backend(self._store, self.summary)
+
+    def _ended(self) -> Future[Outcome]:
+        from maple_parsl.runs.watch import watcher
+
+        return watcher.future(self)
+
+    def _end(self, job_id: str) -> None:
+        if self.summary.here:
+            inside.end(self.entry)
+        else:
+            self._backend.scheduler().cancel(job_id)
+
+    def _look(self) -> _Look:
+        now = time.time()
+        summary = self.summary
+        here = bool(summary.here)
+        first = gather(self.run_dir)
+        scheduler = None if here else self._backend.scheduler()
+        submission = self._backend.recovery.submission(self.entry, summary.created, first, scheduler, now)
+        cancel = (self.entry.folder / "cancelled.json").exists()
+        job_id = first.owner or submission.job_id
+        if here:
+            seen = inside.seen(submission, now)
+        else:
+            seen = self._backend.seen(job_id, summary.host) if job_id else Seen()
+        # Read again after the question: an end that the scheduler knows of has its record by then.
+        evidence = gather(self.run_dir)
+        facts = self._facts(submission, cancel, here)
+        found = resolve(facts, evidence, seen, time.time())
+        return _Look(facts, evidence, seen, found, submission.error or seen.error)
+
+    def _facts(self, submission: Submission, cancel: bool, here: bool) -> Facts:
+        return Facts(
+            submission=submission.state,
+            submitted_job=submission.job_id,
+            refusal=submission.refusal,
+            cancel_asked=cancel,
+            walltime=self.summary.walltime,
+            outside=here,
+        )
+
+    def _kept(self) -> Outcome | None:
+        raw = self.entry.read("outcome.json")
+        if raw is None:
+            return None
+        try:
+            kept = Outcome.from_dict(raw)
+        except (KeyError, TypeError, ValueError):
+            return None  # it can be worked out again
+        again = gather(self.run_dir)
+        return kept if again.attempt <= kept.attempts else None  # somebody had the job start once more
+
+    def _conclude(self, look: _Look) -> Outcome:
+        summary = self.summary
+        outcome = conclude(
+            self.id, summary.title, summary.run_dir, summary.nodes, look.found, look.facts, look.evidence
+        )
+        if outcome.state in _SURE and look.found.detail != "not asked":
+            try:
+                self.entry.write("outcome.json", outcome.to_dict())
+            except StoreError as error:
+                import warnings
+
+                warnings.warn(f"the outcome of run {self.id} is not kept: {error}", RuntimeWarning, stacklevel=2)
+        return outcome

@@ -1,0 +1,107 @@
+"""From a plan to a submitted run: every check first, then the files, then the scheduler."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from maple_parsl.catalogue import Catalogue, SiteRecord
+from maple_parsl.errors import ComposeError, MapleError
+from maple_parsl.plan import Plan
+from maple_parsl.runs import cost, inside, submit, whereabouts
+from maple_parsl.runs.backend import backend
+from maple_parsl.runs.place import place
+from maple_parsl.runs.prepare import check_script, prepare
+from maple_parsl.runs.run import Run
+from maple_parsl.runs.store import Store
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Under which conditions a run may start.
+
+    Attributes:
+        yes: the cost is confirmed. ask: puts a question to a person, where one is there.
+        max_node_hours: limit of this run. force: also with findings of severity error.
+        here: in the allocation this process is in. run_root: folder for run directories.
+    """
+
+    yes: bool = False
+    ask: Callable[[str], bool] | None = None
+    max_node_hours: float | None = None
+    force: bool = False
+    here: bool = False
+    run_root: str | None = None
+
+
+def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store | None = None) -> Run:
+    """Submit a plan, or launch it here.
+
+    Raises:
+        ComposeError: the plan has findings of severity error, and ``force`` was not given.
+        NotHereError: the site is not this machine, or the allocation does not fit.
+        LimitError: it may cost too much, or was not confirmed.
+        RequestError: the script is not there, or the folders do not suit.
+        SubmissionError, SchedulerError, StoreError: see :func:`maple_parsl.runs.submit.submit`.
+    """
+    store = store or Store()
+    cwd = catalogue.cwd
+    _sound(plan, terms.force)
+    check_script(plan, cwd)
+    granted = inside.allocation(plan.scheduler, catalogue.environ) if terms.here else None
+    if granted is not None:
+        inside.check(plan, granted)
+    else:
+        whereabouts.check(catalogue, record)
+    chosen = place(plan, record.site, cwd=cwd, run_root=terms.run_root, environ=catalogue.environ)
+    if granted is None:
+        cost.check(plan, record.site.defaults, max_node_hours=terms.max_node_hours, yes=terms.yes, ask=terms.ask)
+    bound = plan.at(chosen)
+    try:
+        script = prepare(bound, cwd)
+        entry = store.add(bound, here=granted is not None)
+    except MapleError:
+        _remove(Path(chosen.run_dir))
+        raise
+    run = Run(entry, store)
+    if granted is not None:
+        inside.start(entry, bound, script, granted)
+    else:
+        submit.submit(entry, bound, script, backend(store, run.summary).scheduler())
+    return run
+
+
+def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store | None = None) -> Run:
+    """Check everything that :func:`start` checks short of the machine and the cost; keep plan and script.
+
+    The run is stored so that its files can be looked at; it has no job and never gets one by itself.
+
+    Raises:
+        As :func:`start`, without those of the scheduler.
+    """
+    store = store or Store()
+    _sound(plan, terms.force)
+    chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, environ=catalogue.environ)
+    bound = plan.at(chosen)
+    prepare(bound, catalogue.cwd)
+    return Run(store.add(bound), store)
+
+
+def _sound(plan: Plan, force: bool) -> None:
+    errors = [finding for finding in plan.findings if finding.severity == "error"]
+    if errors and not force:
+        raise ComposeError(
+            [f"{f.message}{f' ({f.fix})' if f.fix else ''} [{f.rule}; --force submits it anyway]" for f in errors]
+        )
+
+
+def _remove(folder: Path) -> None:
+    """Take back a run directory of which nothing was submitted; only what was made a moment ago."""
+    marks = ("claim", "started.json", "log.txt")
+    if not any(os.path.lexists(folder / name) for name in marks) and not (folder / "attempts").exists():
+        with contextlib.suppress(OSError):
+            shutil.rmtree(folder)

@@ -1,0 +1,63 @@
+"""Submitting exactly once: an intent on file, then the scheduler, then the job id on file.
+
+A crash between any two of these is put right by :mod:`maple_parsl.runs.recover`; should two jobs of one run
+ever exist, the script's first act lets only one of them work.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+
+from maple_parsl.errors import SchedulerError, StoreError, SubmissionError
+from maple_parsl.plan import Plan
+from maple_parsl.runs import process
+from maple_parsl.runs.store import Entry
+from maple_parsl.schedulers.base import Scheduler
+
+
+def submit(entry: Entry, plan: Plan, script: Path, scheduler: Scheduler, *, number: int = 1) -> str:
+    """Send the script of a stored run; the job id.
+
+    Args:
+        number: which submission of the run this is. Higher than 1 only when a person asked for another.
+
+    Raises:
+        SubmissionError: the scheduler refused; no job exists, and that is on file.
+        SchedulerError: it is not known whether a job exists; the intent stays on file.
+        StoreError: the intent cannot be written, or another process is submitting this run; nothing was sent.
+    """
+    intent = {
+        "job_name": plan.job_name,
+        "at": time.time(),
+        "process": process.identity(),
+        "script": str(script),
+        "poll_seconds": plan.poll_seconds,
+    }
+    if not entry.create(f"intent.{number}.json", intent):
+        raise StoreError(f"another process is submitting run {entry.id} already; maple status {entry.id} follows it")
+    try:
+        job_id = scheduler.submit(plan, script)
+    except SubmissionError as error:
+        entry.create(f"refused.{number}.json", {"at": time.time(), "message": str(error)})
+        raise
+    except SchedulerError as error:
+        raise SchedulerError(
+            f"{error}\nIt is not certain whether a job exists. Nothing is sent again by itself: maple status"
+            f" {entry.id} asks the scheduler for a job named {plan.job_name} and says"
+        ) from error
+    record(entry, number, job_id)
+    return job_id
+
+
+def record(entry: Entry, number: int, job_id: str, found: str = "submitted", **more: object) -> None:
+    """Note the job id. That it cannot be noted is no reason to lose the job: it is found again by name."""
+    try:
+        entry.create(f"submitted.{number}.json", {"job_id": job_id, "at": time.time(), "how": found, **more})
+    except StoreError as error:
+        warnings.warn(
+            f"job {job_id} of run {entry.id} was submitted, but {error}; it will be found by its name",
+            RuntimeWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,103 @@
+"""Run the tests in parts, each with its budget, and print at the end how long each took.
+
+A part over its budget is reported, not failed: machines differ. A failed part fails the run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PYTHON = sys.executable
+BIN = Path(PYTHON).parent
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the tests: its name, its commands, its budget in minutes."""
+
+    name: str
+    commands: tuple[tuple[str, ...], ...]
+    minutes: float
+
+
+def pytest(*arguments: str, workers: int = 1, seconds: int = 600) -> tuple[str, ...]:
+    spread = ("-n", str(workers), "--dist", "loadgroup") if workers > 1 else ()
+    return (PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--timeout={seconds}", *spread, *arguments)
+
+
+CHECK = Part(
+    "static, unit, golden",
+    (
+        (str(BIN / "ruff"), "check", "."),
+        (str(BIN / "ruff"), "format", "--check", "."),
+        (str(BIN / "mypy"),),
+        (str(BIN / "lint-imports"),),
+        pytest("tests/unit", "tests/property", "tests/golden", workers=2),
+    ),
+    3,
+)
+PARTS = (
+    CHECK,
+    Part(
+        "main job",
+        (
+            pytest("tests/integration", "--ignore=tests/integration/slurm", workers=2),
+            pytest("tests/integration/slurm"),
+        ),
+        14,
+    ),
+    Part("package", (pytest("tests/package"),), 4),
+)
+
+
+def run(part: Part, environment: dict[str, str]) -> tuple[bool, float, int, int]:
+    """Run a part's commands, all of them; whether they passed, seconds, tests passed and failed."""
+    started, good, passed, failed = time.monotonic(), True, 0, 0
+    for command in part.commands:
+        shown = " ".join(word.replace(str(BIN) + "/", "") for word in command)
+        print(f"\n=== {part.name}: {shown}", flush=True)
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        for row in process.stdout:
+            print(row, end="", flush=True)
+            if re.search(r"(passed|failed|error).* in [\d.]+s", row):
+                passed += sum(map(int, re.findall(r"(\d+) passed", row)))
+                failed += sum(map(int, re.findall(r"(\d+) (?:failed|error)", row)))
+        if process.wait():
+            good = False
+            print(f"=== {part.name}: exit code {process.returncode}", flush=True)
+    return good, time.monotonic() - started, passed, failed
+
+
+def main() -> int:
+    what = sys.argv[1] if len(sys.argv) > 1 else "test"
+    parts = (CHECK,) if what == "check" else PARTS
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    if what == "full":
+        environment["MAPLE_TESTS"] = "full"
+    rows, all_good, passed, failed = [], True, 0, 0
+    for part in parts:
+        good, seconds, ok, bad = run(part, environment)
+        all_good &= good
+        passed, failed = passed + ok, failed + bad
+        late = "" if seconds <= part.minutes * 60 else "  over its budget"
+        rows.append(
+            f"  {part.name:<24} {seconds / 60:5.1f} min of {part.minutes:g}  {'ok' if good else 'FAILED'}{late}"
+        )
+    print("\nTime of each part, and its budget:")
+    print("\n".join(rows))
+    print(f"{passed} passed, {failed or int(not all_good)} failed")
+    return 0 if all_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
