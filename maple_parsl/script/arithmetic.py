@@ -8,7 +8,9 @@ from collections.abc import Callable
 from maple_parsl.script.values import Symbol, Value, const, unknown
 
 Lookup = Callable[[str], Value]
-_TOKEN = re.compile(r"\s*(\d+#[0-9A-Za-z]*|0[xX][0-9a-fA-F]+|\d+|[A-Za-z_]\w*|\*\*|<<|>>|[<>=!]=|&&|\|\||[-+*/%()<>!~?:&|^,=])")
+_TOKEN = re.compile(
+    r"\s*(\d+#[0-9A-Za-z]*|0[xX][0-9a-fA-F]+|\d+|[A-Za-z_]\w*|\*\*|<<|>>|[<>=!]=|&&|\|\||[-+*/%()<>!~?:&|^,=])"
+)
 _LEVELS = (("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", "<=", ">", ">="), ("<<", ">>"), ("+", "-"),
            ("*", "/", "%"), ("**",))  # fmt: skip
 _DEEPEST = 60

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from maple_parsl.script import launches
 from maple_parsl.script.model import Assignment, Command, Variable
-from maple_parsl.script.text import Lines
 from maple_parsl.script.syntax import Code
+from maple_parsl.script.text import Lines
 from maple_parsl.script.values import EMPTY, Value, sym, unknown
 
 if TYPE_CHECKING:
@@ -188,7 +188,8 @@ def _let(walker: Walker, made: Command) -> None:
 
 
 HANDLERS: dict[str, Callable[[Walker, Command], None]] = {
-    "exit": _exit, "return": _return, "break": _nothing, "continue": _nothing, ":": _nothing, "exec": _exec, "command": _command,
+    "exit": _exit, "return": _return, "break": _nothing, "continue": _nothing, ":": _nothing,
+    "exec": _exec, "command": _command,
     "builtin": _command, "cd": _step("cd"), "pushd": _step("cd"), "popd": _step("cd"), "module": _step("module"),
     "ml": _step("module"), "spack": _step("module"), "conda": _conda, "mamba": _conda, "micromamba": _conda,
     "ulimit": _step("ulimit"), "wait": _step("wait"), "trap": _step("trap"), "pip": _step("pip"),

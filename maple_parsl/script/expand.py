@@ -151,6 +151,10 @@ def _unescaped(code: Code, start: int, end: int, escape: re.Pattern[str]) -> lis
     if start >= end:
         return []
     text = code.slice(start, end)
+    if "$$" in text and "\\" not in text:
+        at = start + len(text[: text.index("$$")].encode("utf-8", "surrogatepass"))
+        before = _literal(code, start, text[: text.index("$$")])
+        return [*before, Piece(Symbol("special", "$"), at, False), *_unescaped(code, at + 2, end, escape)]
     if "\\" not in text:
         return _literal(code, start, text)
     found: list[Piece] = []

@@ -319,7 +319,8 @@ _COMMANDS: dict[str, Callable[[list[Value], list[str], Value | None, Lookup, str
     "scontrol": _scontrol, "head": _head, "tail": _tail, "sort": _unique, "uniq": _unique, "wc": _lines,
     "awk": _awk, "gawk": _awk, "sed": _filter, "cut": _filter, "tr": _filter, "grep": _filter, "xargs": _filter,
     "paste": _filter, "getent": _getent, "dig": _getent, "host": _getent, "nslookup": _getent, "cat": _cat,
-    "echo": _echo, "printf": _printf, "expr": _expr, "bc": _bc, "shuf": _shuf, "seq": _seq, "which": _which, "command": _which,
+    "echo": _echo, "printf": _printf, "expr": _expr, "bc": _bc, "shuf": _shuf, "seq": _seq,
+    "which": _which, "command": _which,
     "nvidia-smi": _gpus, "rocm-smi": _gpus, "amd-smi": _gpus, "xpu-smi": _gpus, "sycl-ls": _gpus, "nproc": _nproc,
     "python": _python, "python3": _python, "basename": _path, "nodeset": _nodeset, "tee": _cat,
 }  # fmt: skip

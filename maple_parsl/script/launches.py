@@ -30,7 +30,7 @@ _LAUNCHERS = {
     "pdsh": ("pdsh", "pdsh"), "pbsdsh": ("pbsdsh", "pdsh"), "clush": ("pdsh", "pdsh"),
 }  # fmt: skip
 _MODULES = {
-    "torch.distributed.run": "torchrun", "torch.distributed.launch": "torchrun", "torch.distributed.elastic": "torchrun",
+    "torch.distributed.run": "torchrun", "torch.distributed.launch": "torchrun",
     "accelerate.commands.launch": "accelerate", "accelerate.commands.accelerate_cli": "accelerate",
     "deepspeed.launcher.runner": "deepspeed", "deepspeed": "deepspeed", "composer.cli.launcher": "composer",
     "horovod.runner.launch": "horovodrun",

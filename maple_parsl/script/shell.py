@@ -165,7 +165,8 @@ class State:
 
     def never(self, arg: Arg) -> None:
         """Note the variables that reach a command as characters."""
-        text, offsets = "", []
+        text = ""
+        offsets: list[int] = []
         for part, offset, linear in arg.origins:
             part = part if isinstance(part, str) else "\0"
             text += part

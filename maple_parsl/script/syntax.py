@@ -30,6 +30,31 @@ def parser() -> Parser:
     return Parser(Language(tree_sitter_bash.language()))
 
 
+# The grammar takes several assignments on a line as the beginning of a command on the lines below, and does not know
+# 3<>file. Both are changed, byte for byte, in what the grammar sees only.
+_PART = rb"""(?:"[^"\n`$]*"|'[^'\n]*'|[^\s"'`;&|()<>$#]|\$\w++|\$\{[^}\n]*\}|\$\(\(?[^\n()]*\)?\))"""
+_SEVERAL = re.compile(
+    rb"^[ \t]*+[A-Za-z_]\w*+\+?=" + _PART + rb"*+(?:[ \t]++[A-Za-z_]\w*+\+?=" + _PART + rb"*+)++[ \t]*+\n", re.M
+)
+_BOTH_WAYS = re.compile(rb"(\d)<>(?=[\"'/$\w])")
+
+
+def parse(code: Code, inside: Iterable[tuple[int, int]] = ()) -> Node:
+    """The syntax tree; ``inside``: lines of here-documents, which are left as they are."""
+    data = code.data
+    if b"<>" in data:
+        data = _BOTH_WAYS.sub(rb"\1< ", data)
+    ends = [m.end() for m in _SEVERAL.finditer(data)]
+    if ends:
+        spans = [(Lines(code.text).line(a), Lines(code.text).line(b + 1)) for a, b in list(inside)[:50]]
+        changed = bytearray(data)
+        for end in ends:
+            if not any(a <= end <= b for a, b in spans):
+                changed[end - 1 : end] = b";"
+        data = bytes(changed)
+    return parser().parse(data).root_node
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A part of a word: where it comes from in the code's own bytes, whether its bytes are the source's (``linear``),
@@ -89,6 +114,12 @@ class Code:
                 at = match.end()
         row.append(text[at:])
         return [p for p in row if p != ""]
+
+    def tree(self) -> Node:
+        """Its syntax tree."""
+        from maple_parsl.script.directives import heredoc_lines
+
+        return parse(self, heredoc_lines(self.text.split("\n"))[0] if "<<" in self.text else ())
 
     def inner(self, pieces: Iterable[tuple[Part, int, bool]], lines: Lines | None = None) -> Code:
         """Code made of parts, each with its byte offset in the file."""

@@ -25,6 +25,10 @@ SIZES = frozenset("PMI_SIZE PMI_LOCAL_SIZE OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_
                   " PALS_LOCAL_SIZE MPI_LOCALNRANKS JSM_NAMESPACE_SIZE".split())  # fmt: skip
 _ZERO = frozenset("SLURM_PROCID SLURM_LOCALID SLURM_NODEID".split())
 _JOB_ID = frozenset("SLURM_JOB_ID SLURM_JOBID PBS_JOBID LSB_JOBID COBALT_JOBID SLURM_ARRAY_JOB_ID".split())
+_OPAQUE = (
+    "SLURM_SUBMIT_DIR PBS_O_WORKDIR SLURM_JOB_NAME SLURM_ARRAY_TASK_ID PBS_ARRAY_INDEX SLURM_CPUS_ON_NODE"
+    " SLURM_JOB_CPUS_PER_NODE SLURM_CLUSTER_NAME SLURM_JOB_PARTITION PBS_JOBNAME PBS_QUEUE PBS_ENVIRONMENT"
+).split()
 _GPU_TYPED = re.compile(r"(?:gres[/:])?gpu(?::[A-Za-z][\w.-]*)?(?:[:=](\d+))?\Z")
 
 
@@ -147,6 +151,8 @@ class JobShape:
 def scheduler_variables(shape: JobShape) -> Mapping[str, Value]:
     """Values the batch shell finds set."""
     found: dict[str, Value] = {name: sym("job_id", name, 1) for name in _JOB_ID}
+    if shape.script.scheduler == "slurm" and not shape.script.directive("--array"):
+        found["SLURM_ARRAY_JOB_ID"] = found["SLURM_ARRAY_TASK_ID"] = sym("unset", "SLURM_ARRAY_JOB_ID")
     low, high = shape.node_range
     count = const(low) if low is not None and low == high else sym("node_count", "", low or 1, high)
     for name in ("SLURM_NNODES", "SLURM_JOB_NUM_NODES", "PBS_NUM_NODES", "COBALT_JOBSIZE"):
@@ -163,9 +169,8 @@ def scheduler_variables(shape: JobShape) -> Mapping[str, Value]:
     found["SLURM_SUBMIT_HOST"] = sym("submit_host", "SLURM_SUBMIT_HOST")
     found["PBS_O_HOST"] = sym("submit_host", "PBS_O_HOST")
     found["RANDOM"] = sym("random", "RANDOM", 0, 32767)
-    for name in ("SLURM_SUBMIT_DIR", "PBS_O_WORKDIR", "SLURM_JOB_NAME", "SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX",
-                 "SLURM_CPUS_ON_NODE", "SLURM_JOB_CPUS_PER_NODE", "SLURM_CLUSTER_NAME", "SLURM_JOB_PARTITION"):  # fmt: skip
-        found[name] = sym("scheduler", name)
+    for name in _OPAQUE:
+        found.setdefault(name, sym("scheduler", name))
     for name in _ZERO:
         found[name] = sym("batch_zero", name, 0, 0)
     found.update(_slurm(shape))

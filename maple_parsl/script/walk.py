@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from maple_parsl.script import conditions, expand, idioms, simple
 from maple_parsl.script.model import Arg, Context, Launch, Variable
-from maple_parsl.script.shell import State, Written
-from maple_parsl.script.syntax import Code, faults, parser
-from maple_parsl.script.values import EMPTY, Value, choice, const, join, sym, unknown
+from maple_parsl.script.shell import State
+from maple_parsl.script.syntax import Code, faults
+from maple_parsl.script.values import EMPTY, Value, choice, const, sym, unknown
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _SILENT = frozenset(["comment", "\n", ";", "&", ";;", "word", "variable_name"])
-_BOTH_WAYS = re.compile(rb"(\d)<>(?=[\"'/$\w])")  # 3<>file, which the grammar does not know
 _COUNTED = re.compile(r"\b(\w+)=\$\(\(|\(\(\s*(\w+)\s*(?:\+\+|--|\+=|-=)|\blet\s+['\"]?(\w+)")
 
 
@@ -26,7 +25,7 @@ class Walker(State):
     def run(self, code: Code) -> None:
         """Walk a whole text."""
         self.code = code
-        root = parser().parse(_BOTH_WAYS.sub(rb"\1< ", code.data)).root_node
+        root = code.tree()
         self.record.faults.extend(faults(code, root))
         self.statements(root.children)
 
@@ -121,7 +120,9 @@ class Walker(State):
     def if_(self, node: Node) -> None:
         branches: list[tuple[list[Node], list[Node]]] = []
         otherwise: list[Node] | None = None
-        condition, body, in_body = [], [], False  # type: ignore[var-annotated]
+        condition: list[Node] = []
+        body: list[Node] = []
+        in_body = False
         for child in node.children:
             if child.type == "then":
                 in_body = True
@@ -311,7 +312,7 @@ def _split(node: Node, mark: str) -> tuple[list[Node], list[Node]]:
     return before, after
 
 
-def _later(walker: Walker, nodes: list[Node]) -> object:
+def _later(walker: Walker, nodes: list[Node]) -> Callable[[], object]:
     return lambda: walker.statements(nodes)
 
 
@@ -351,4 +352,3 @@ _HANDLERS = {
     "test_command": conditions.visit,
     "negated_command": conditions.negated,
 }
-__all__ = ["Walker", "Written", "join"]
