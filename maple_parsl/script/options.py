@@ -74,9 +74,9 @@ _MPI = _table("""
 _MPI_SWITCHES = frozenset(
     "-genvall --genvall -envall --envall --no-vni --oversubscribe -oversubscribe --allow-run-as-root -l --label -v"
     " --verbose -V --report-bindings --line-buffer --exclusive --no-transfer --noinherit -print-rank-map"
-    " --nooversubscribe -bynode --bynode -bycore --bind-to-core --bind-to-none -bind-to-none --tag-output -tag-output -q --quiet"
-    " --display-map --use-hwthread-cpus -prepend-rank --abort-on-failure --bind-to-socket -s --display-allocation"
-    " --transfer -rr --do-not-launch -info".split()
+    " --nooversubscribe -bynode --bynode -bycore --bind-to-core --bind-to-none -bind-to-none --tag-output"
+    " -tag-output -q --quiet --display-map --use-hwthread-cpus -prepend-rank --abort-on-failure --bind-to-socket -s"
+    " --display-allocation --transfer -rr --do-not-launch -info".split()
 )
 _MPI_PAIRS = frozenset("-mca --mca -gmca --gmca -genv --genv -env --env --pmixmca".split())
 _TORCH = _table("""

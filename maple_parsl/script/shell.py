@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-DEEPEST = 24
+DEEPEST = 48
 MOST_STEPS = 40_000
 _LARGEST_FILE = 256 * 1024
 _NAMED = re.compile(r"\$\{?([A-Za-z_]\w*)")

@@ -46,10 +46,12 @@ def parse(code: Code, inside: Iterable[tuple[int, int]] = ()) -> Node:
         data = _BOTH_WAYS.sub(rb"\1< ", data)
     ends = [m.end() for m in _SEVERAL.finditer(data)]
     if ends:
-        spans = [(Lines(code.text).line(a), Lines(code.text).line(b + 1)) for a, b in list(inside)[:50]]
+        rows = Lines(code.text)
+        spans = [(rows.line(a), rows.line(b + 1)) for a, b in inside]
         changed = bytearray(data)
         for end in ends:
-            if not any(a <= end <= b for a, b in spans):
+            at = bisect_right(spans, (end, len(data) + 1)) - 1
+            if at < 0 or end > spans[at][1]:
                 changed[end - 1 : end] = b";"
         data = bytes(changed)
     return parser().parse(data).root_node
