@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from maple_parsl.script import slurm_options as slurm
 from maple_parsl.script.model import Directive, Place, Scheduler, Where
@@ -18,7 +19,7 @@ _SGE = re.compile(r"^#\$[ \t]+(-.*)$", re.M)
 _HEREDOC = re.compile(r"(?<!<)<<(-?)[ \t]*(?:\\?([A-Za-z_]\w*)|'([^'\n]+)'|\"([^\"\n]+)\")")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)|\$[({]|`")
 _RESOURCE = re.compile(r",(?=[A-Za-z_]\w*\s*=)")
-_WORD = re.compile(r"\S+")
+_MOST_ON_A_LINE = 16
 
 # What one asks for in any scheduler's words.
 _COMMON: dict[str, dict[str, str]] = {
@@ -66,7 +67,7 @@ def heredoc_lines(rows: list[str]) -> tuple[list[tuple[int, int]], list[Place]]:
         number += 1
         if "<<" not in row or row.lstrip().startswith("#"):
             continue
-        for match in _HEREDOC.finditer(row):
+        for match in islice(_HEREDOC.finditer(row), _MOST_ON_A_LINE):
             before = row[: match.start()]
             if before.count("((") > before.count("))") or before.count("'") % 2:
                 continue

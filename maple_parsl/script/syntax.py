@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
+from time import process_time
 from typing import TYPE_CHECKING
 
 from maple_parsl.script.model import Fault, Place
@@ -36,6 +37,7 @@ _PART = rb"""(?:"[^"\n`$]*"|'[^'\n]*'|[^\s"'`;&|()<>$#]|\$\w++|\$\{[^}\n]*\}|\$\
 _SEVERAL = re.compile(
     rb"^[ \t]*+[A-Za-z_]\w*+\+?=" + _PART + rb"*+(?:[ \t]++[A-Za-z_]\w*+\+?=" + _PART + rb"*+)++[ \t]*+\n", re.M
 )
+_LARGE, _CHUNK, _LONGEST = 1 << 14, 1 << 11, 2.0
 _BOTH_WAYS = re.compile(rb"(\d)<>(?=[\"'/$\w])")
 
 
@@ -54,7 +56,18 @@ def parse(code: Code, inside: Iterable[tuple[int, int]] = ()) -> Node:
             if at < 0 or end > spans[at][1]:
                 changed[end - 1 : end] = b";"
         data = bytes(changed)
-    return parser().parse(data).root_node
+    return parser().parse(data if len(data) < _LARGE else _in_time(data)).root_node
+
+
+def _in_time(data: bytes) -> Callable[[int, object], bytes]:
+    """Hands a large text to the grammar piece by piece, and ends it when that takes too long: some texts, such as
+    thousands of here-documents on one line, cost the grammar the square of their length."""
+    start = process_time()
+
+    def chunk(offset: int, point: object) -> bytes:
+        return data[offset : offset + _CHUNK] if process_time() - start < _LONGEST else b""
+
+    return chunk
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from bisect import bisect_right
 
 from maple_parsl.script.model import Fault, Format, OddCharacter, Place, Shebang
 
-LARGEST = 1 << 20
+LARGEST = 1 << 18
 _ODD = {
     "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2015": "-", "\u2212": "-",
     "\ufe58": "-", "\ufe63": "-", "\uff0d": "-", "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'",
