@@ -62,10 +62,14 @@ def collect(digests: Sequence[Digest], meaning: Meaning) -> Events:
     progress = False
     for one in digests:
         found = find_tracebacks(one.lines)
-        steps = [line.number for line in one.lines if one.source.kind == "log" and _PROGRESS.search(line.body[:300])]
+        steps = [line.number for line in one.lines if one.source.kind == "log" and _is_step(line.body[:300])]
         progress = progress or bool(steps)
         every += _of_source(one, found, steps[-1] if steps else 0, meaning)
     return Events(_whole_log(every, digests, meaning), progress)
+
+
+def _is_step(text: str) -> bool:
+    return bool(_PROGRESS.search(text)) and not text.startswith(("srun:", "slurmstepd"))
 
 
 def _of_source(one: Digest, found: Found, last_step: int, meaning: Meaning) -> list[Candidate]:
@@ -79,7 +83,9 @@ def _of_source(one: Digest, found: Found, last_step: int, meaning: Meaning) -> l
         fitting = [
             meaning.signatures[owner]
             for owner in line.matched
-            if owner >= 0 and not meaning.holds(meaning.signatures[owner].not_, text)
+            if owner >= 0
+            and (meaning.signatures[owner].accounting or one.source.kind != "accounting")
+            and not meaning.holds(meaning.signatures[owner].not_, text)
         ]
         fitting.sort(key=lambda signature: -signature.weight)
         if fitting:
@@ -89,7 +95,7 @@ def _of_source(one: Digest, found: Found, last_step: int, meaning: Meaning) -> l
                 result.append(
                     Candidate(one, line, signature.weight, signature, None, time, others if place == 0 else ())
                 )
-        elif -2 in line.matched and _LEVEL.search(line.body[:200]):
+        elif -2 in line.matched and one.source.kind == "log" and _LEVEL.search(line.body[:200]):
             over = line.number < last_step
             result.append(Candidate(one, line, LOGGED_OVER if over else LOGGED, None, None, time))
     numbers = [line.number for line in one.lines]

@@ -61,6 +61,7 @@ class Signature(_Part):
     unless: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     count: int = 1
+    accounting: bool = False
     cause: str
     do: tuple[str, ...]
     sure: float = Field(ge=0, le=1)
