@@ -15,6 +15,7 @@ from maple_parsl.errors import MapleError
 
 VERBS = {
     "sites": ("maple_parsl.cli.sites", "The sites Maple knows: list, show, check, add."),
+    "diagnose": ("maple_parsl.cli.diagnose", "Find the first cause of a failed launch in its logs."),
 }
 
 

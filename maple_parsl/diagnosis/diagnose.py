@@ -115,7 +115,7 @@ def _with_record(cause: Cause, record: Mapping[str, Any] | None) -> Cause:
 def _site_words(site: Site | None) -> str:
     if site is None:
         return ""
-    kinds = site.node_kinds.values()
+    kinds = site.kinds.values()
     return " ".join([site.scheduler.kind, *(f"{kind.backend} {kind.vendor}" for kind in kinds)])
 
 
