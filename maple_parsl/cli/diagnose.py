@@ -124,7 +124,7 @@ def _text(path: Path) -> str:
 def _site(name: str) -> Site:
     from maple_parsl.catalogue import Catalogue
 
-    return Catalogue.load().site(name)
+    return Catalogue.load().get(name).site
 
 
 def _show(result: Diagnosis) -> None:

@@ -130,5 +130,3 @@ def _suspicious(digests: Sequence[Digest]) -> tuple[Evidence, ...]:
             Evidence(file=one.source.name, line=number, text=chosen[number].text[:400]) for number in sorted(chosen)
         ]
     return tuple(found[:30])
-
-

@@ -65,7 +65,6 @@ class _Reader:
         self.search: Pattern | None = matcher.everything
         self.seen: dict[int, int] = {}
         self.retired: set[int] = set()
-        self.stale = False
         self.follow = 0  # lines still to be kept after a traceback began
         self.line = 1  # number of the first line of the block
 
@@ -156,8 +155,6 @@ class _Reader:
             self._hit(number, data[window : min(stop, window + LONGEST)])
             at = stop + 1
         self.line += data.count(b"\n", 0, end)
-        if self.stale:
-            self.search, self.stale = self.matcher.without(self.retired), False
         return rest
 
     def _hit(self, number: int, raw: bytes) -> None:
@@ -171,7 +168,7 @@ class _Reader:
             self.seen[owner] = self.seen.get(owner, 0) + 1
             if self.seen[owner] == (TRACEBACKS if owner == -1 else ENOUGH):
                 self.retired.add(owner)
-                self.stale = True
+                self.search = self.matcher.without(self.retired)
 
 
 def _parts(raw: bytes) -> list[bytes]:

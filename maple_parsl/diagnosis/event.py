@@ -14,7 +14,9 @@ from maple_parsl.diagnosis.signature import Signature
 from maple_parsl.diagnosis.traceback import Found, Traceback, find_tracebacks
 
 EXCEPTION, LAUNCHER, LOGGED, LOGGED_OVER, NETWORK, WRAPPING = 50, 38, 32, 17, 29, 14
-_PROGRESS = re.compile(r"\b(?:step|iter(?:ation)?|epoch|batch)\b[ :=#\[/]{0,3}\d+.*|\bloss[ :=]+\d|\d(?:it|s)/(?:s|it)\b", re.I)
+_PROGRESS = re.compile(
+    r"\b(?:step|iter(?:ation)?|epoch|batch)\b[ :=#\[/]{0,3}\d|\bloss[ :=]+\d|\d(?:it|s)/(?:s|it)\b", re.I
+)
 _LEVEL = re.compile(r"\d\d:\d\d:\d\d\S* .{0,80}\b(ERROR|CRITICAL|FATAL)\b|^\W{0,3}(ERROR|CRITICAL|FATAL)\b", re.M)
 _REMOTE = ("ConnectionError", "BrokenPipeError", "ConnectionResetError", "EOFError", "RemoteError", "TimeoutError")
 _ENDED = ("KeyboardInterrupt", "SystemExit", "SignalException")
@@ -156,5 +158,3 @@ def _filled_times(lines: Sequence[Line]) -> list[float | None]:
         now = line.time if line.time is not None else now
         filled.append(now)
     return filled
-
-

@@ -67,7 +67,6 @@ def explain(candidate: Candidate, context: Context) -> Cause:
         change = values["edit"] if number == 0 else None
         edits.append(edit_of(_filled(words, captured), change, context.script))
     return Cause(
-        fault_class=values["fault_class"],
         script_classes=values["script_classes"],
         where=values["where"],
         explanation=_filled(values["cause"], captured),
@@ -76,7 +75,7 @@ def explain(candidate: Candidate, context: Context) -> Cause:
         alternatives=tuple(name for name in dict.fromkeys(alternatives) if name != values["fault_class"]),
         signature=signature.id,
         source=signature.source,
-        **known,
+        **known | {"class": values["fault_class"]},
     )
 
 
@@ -87,16 +86,19 @@ def _unknown(candidate: Candidate, known: dict[str, Any]) -> Cause:
         text = f"The program raised {traceback.kind}{place}: {traceback.message[:300]}".rstrip(": ")
         sure, name = 0.75, "exception"
     else:
-        text, sure, name = "The program reported an error here, and the others then waited for it or stopped.", 0.5, "error-line"
+        text, sure, name = (
+            "The program reported an error here, and the others then waited for it or stopped.",
+            0.5,
+            "error-line",
+        )
     words = "Correct the program (or its data) at the place named; the other errors follow from this one."
     return Cause(
-        fault_class="program_exception",
         where="program",
         explanation=text,
         edits=(Edit(words=words),),
         confidence=sure,
         signature=name,
-        **known,
+        **known | {"class": "program_exception"},
     )
 
 
@@ -126,9 +128,7 @@ def _condition(signature: Signature, text: str, context: Context) -> When | None
 
 def _anywhere(pattern: str, digests: Sequence[Digest]) -> bool:
     compiled = _pattern(pattern)
-    return any(
-        compiled.search(line.text.encode()) for one in digests if one.source.kind == "log" for line in one.lines
-    )
+    return any(compiled.search(line.text.encode()) for one in digests if one.source.kind == "log" for line in one.lines)
 
 
 @cache

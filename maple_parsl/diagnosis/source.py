@@ -14,7 +14,9 @@ from typing import BinaryIO, Literal
 
 BLOCK = 1 << 20
 Kind = Literal["submission", "log", "accounting"]
-_RANK = re.compile(r"(?:rank|task|proc|local)[_.-]?(\d{1,6})\b|attempt_\d+/(\d{1,6})/|(?:std)?(?:err|out)[_.-](\d{1,5})$")
+_RANK = re.compile(
+    r"(?:rank|task|proc|local)[_.-]?(\d{1,6})\b|attempt_\d+/(\d{1,6})/|(?:std)?(?:err|out)[_.-](\d{1,5})$"
+)
 
 
 @dataclass(frozen=True, slots=True)

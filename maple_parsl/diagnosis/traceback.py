@@ -99,4 +99,6 @@ def _names_exception(name: str, message: str | None) -> bool:
     tail = name.rpartition(".")[2]
     if tail.endswith(("Error", "Exception", "Exit", "Interrupt", "Warning", "Timeout", "Failure", "StopIteration")):
         return True
-    return message is None and "." in name or (tail[:1].isupper() and any(c.islower() for c in tail) and message is not None)
+    if message is None:
+        return "." in name
+    return tail[:1].isupper() and any(character.islower() for character in tail)
