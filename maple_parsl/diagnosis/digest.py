@@ -66,6 +66,7 @@ class _Reader:
         self.seen: dict[int, int] = {}
         self.retired: set[int] = set()
         self.follow = 0  # lines still to be kept after a traceback began
+        self.head = 0  # number of the last line kept from the beginning
         self.line = 1  # number of the first line of the block
 
     def read(self) -> Digest:
@@ -115,7 +116,7 @@ class _Reader:
                 return
             for part in _parts(data[at:end]):
                 self._keep(number, part)
-            at = end + 1
+            at, self.head = end + 1, number
 
     def _tail(self, data: bytes) -> None:
         first = self.line - data.count(b"\n")
@@ -158,7 +159,7 @@ class _Reader:
         return rest
 
     def _hit(self, number: int, raw: bytes) -> None:
-        if number <= HEAD:  # kept before
+        if number <= self.head:  # kept before
             self.follow = AFTER if b"Traceback (most" in raw else self.follow
             return
         owners = [owner for part in _parts(raw) for owner in self._keep(number, part, always=self.follow > 0)]

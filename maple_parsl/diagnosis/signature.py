@@ -89,14 +89,23 @@ def load_signatures(environ: Mapping[str, str] | None = None) -> Signatures:
     if (own := _user_file(environ)) and own.is_file():
         files.append(own)
     files += [Path(name).expanduser() for name in environ.get("MAPLE_FAILURES", "").split(":") if name.strip()]
-    return _merged(tuple(files))
+    return _merged(tuple((path, _state(path)) for path in files))
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """Changes when the file does."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
 
 
 @cache
-def _merged(files: tuple[Path, ...]) -> Signatures:
+def _merged(files: tuple[tuple[Path, tuple[int, int]], ...]) -> Signatures:
     classes: dict[str, tuple[str, ...]] = {}
     entries: dict[str, Signature] = {}
-    for path in files:
+    for path, _ in files:
         read = _read(path)
         classes |= read.classes
         entries |= {entry.id: entry for entry in read.failure}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import re
 import zlib
@@ -63,32 +62,16 @@ def _blocks(raw: BinaryIO) -> Iterator[bytes]:
             yield first
             first = raw.read(BLOCK)
         return
-    unpacked = gzip.GzipFile(fileobj=io.BufferedReader(_Again(first, raw)))
-    while True:
-        try:
-            block = unpacked.read(BLOCK)
-        except (EOFError, gzip.BadGzipFile, zlib.error):
-            yield b"\n"  # what was read so far is kept
-            return
-        if not block:
-            return
-        yield block
-
-
-class _Again(io.RawIOBase):
-    """A stream of which the first block was read already."""
-
-    def __init__(self, first: bytes, raw: BinaryIO) -> None:
-        self._first, self._raw = first, raw
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        if self._first:
-            size = min(len(buffer), len(self._first))
-            buffer[:size], self._first = self._first[:size], self._first[size:]
-            return size
-        block = self._raw.read(len(buffer)) or b""
-        buffer[: len(block)] = block
-        return len(block)
+    unpack = zlib.decompressobj(wbits=31)
+    block = first
+    try:
+        while block:
+            if out := unpack.decompress(block, BLOCK):
+                yield out
+            block = unpack.unconsumed_tail
+            if unpack.eof:  # several files in one
+                block = unpack.unused_data.lstrip(b"\0")
+                unpack = zlib.decompressobj(wbits=31)
+            block = block or raw.read(BLOCK)
+    except zlib.error:  # what was read so far is kept
+        return
