@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -36,7 +37,11 @@ def explain(candidate: Candidate, context: Context) -> Cause:
     frame = candidate.traceback.frame if candidate.traceback else None
     evidence = Evidence(file=candidate.digest.source.name, line=line.number, text=line.text[:SHOWN], frame=frame)
     rank = line.rank if line.rank is not None else candidate.digest.source.rank
-    known: dict[str, Any] = {"rank": rank, "host": host_of(line.text), "evidence": evidence}
+    host = host_of(line.text)
+    if rank is None and "exitcode" in line.text:
+        rank, told = _summary(candidate)
+        host = host or told
+    known: dict[str, Any] = {"rank": rank, "host": host, "evidence": evidence}
     if candidate.signature is None:
         return _unknown(candidate, known)
     signature = candidate.signature
@@ -77,6 +82,19 @@ def explain(candidate: Candidate, context: Context) -> Cause:
         source=signature.source,
         **known | {"class": values["fault_class"]},
     )
+
+
+def _summary(candidate: Candidate) -> tuple[int | None, str | None]:
+    """Rank and host of a failed process as torchrun's summary states them, found by the process id."""
+    lines = candidate.digest.lines
+    process = re.search(r"\bpid: (\d+)\)", candidate.line.text)
+    for at, line in enumerate(lines):
+        if process and "exitcode  :" in line.text and process[0] in line.text:
+            block = "\n".join(other.text for other in lines[max(0, at - 3) : at])
+            rank = re.search(r"rank +: (\d+) \(local_rank", block)
+            host = re.search(r"host +: (\S+)", block)
+            return int(rank[1]) if rank else None, host[1] if host else None
+    return None, None
 
 
 def _unknown(candidate: Candidate, known: dict[str, Any]) -> Cause:
