@@ -152,8 +152,6 @@ def _show(result: Diagnosis) -> None:
         out.print()
     if not result.causes:
         out.print(Text("No cause was recognised. Lines to look at first:", style="bold"))
-    elif result.suspicious:
-        out.print(Text("Only what follows from a cause was recognised. Lines to look at first:", style="bold"))
     for evidence in result.suspicious:
         out.print(Text(f"  {clean(evidence.file)}:{evidence.line} | {clean(evidence.text)}", style="dim"))
     if result.consequences:

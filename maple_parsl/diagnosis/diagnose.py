@@ -10,7 +10,7 @@ from typing import Any
 from maple_parsl.diagnosis.choose import first_of, ordered
 from maple_parsl.diagnosis.digest import Digest, Matcher, digest
 from maple_parsl.diagnosis.engine import Pattern, compile_pattern
-from maple_parsl.diagnosis.event import Meaning, collect
+from maple_parsl.diagnosis.event import EXCEPTION, Meaning, collect
 from maple_parsl.diagnosis.explain import Context, explain
 from maple_parsl.diagnosis.model import Cause, Diagnosis, Evidence
 from maple_parsl.diagnosis.script import facts_of
@@ -20,6 +20,7 @@ from maple_parsl.site import Site
 
 _ORDER = {"submission": 0, "log": 1, "accounting": 2}
 MORE_CAUSES, CONSEQUENCES = 3, 20
+CONSEQUENCE = 12  # up to this weight a line only follows from a cause
 
 
 def diagnose(
@@ -45,6 +46,8 @@ def diagnose(
     logs = sorted(sources, key=lambda source: _ORDER[source.kind])
     if accounting:
         logs.append(LogSource.of_text("accounting", _marked(accounting), "accounting"))
+    if ended := _end_of(exit_record):
+        logs.append(LogSource.of_text("exit.json", ended, "accounting"))
     digests: list[Digest] = []
     for source in logs:
         try:
@@ -58,27 +61,28 @@ def diagnose(
         return Diagnosis(suspicious=_suspicious(digests), notices=tuple(notices))
     ranked = ordered(events.candidates)
     first = first_of(ranked)
-    causes = [_with_record(explain(first, context), exit_record)]
+    causes: list[Cause] = []
     consequences: list[Cause] = []
-    spoken = {first.name, causes[0].fault_class}
+    spoken: set[str] = set()
+    if first.weight > CONSEQUENCE:  # else the logs end before their cause
+        causes.append(_with_record(explain(first, context), exit_record))
+        spoken = {first.name, causes[0].fault_class}
     for candidate in ranked:
-        if candidate is first or candidate.name in spoken or candidate.line is first.line:
+        if candidate.name in spoken or (causes and candidate.line is first.line):
             continue
         spoken.add(candidate.name)
         cause = explain(candidate, context)
-        if candidate.weight >= 50 and cause.fault_class not in spoken and len(causes) < MORE_CAUSES:
+        if candidate.weight >= EXCEPTION and cause.fault_class not in spoken and len(causes) < MORE_CAUSES:
             causes.append(cause)
             spoken.add(cause.fault_class)
         elif len(consequences) < CONSEQUENCES:
             consequences.append(cause)
-    if first.weight <= 12:  # only what follows from a cause was found
-        return Diagnosis(
-            causes=tuple(causes),
-            consequences=tuple(consequences),
-            suspicious=_suspicious(digests),
-            notices=tuple(notices),
-        )
-    return Diagnosis(causes=tuple(causes), consequences=tuple(consequences), notices=tuple(notices))
+    return Diagnosis(
+        causes=tuple(causes),
+        consequences=tuple(consequences),
+        suspicious=() if causes else _suspicious(digests),
+        notices=tuple(notices),
+    )
 
 
 @cache
@@ -98,6 +102,17 @@ def _marked(accounting: str) -> str:
             line = "|".join(line.split())
         lines.append(line + "|" if "|" in line else line)
     return "\n".join(lines)
+
+
+def _end_of(record: Mapping[str, Any] | None) -> str:
+    """The exit record in the words of a launcher."""
+    failure = (record or {}).get("first_failure")
+    failure = failure if isinstance(failure, Mapping) else {}
+    code = failure.get("code", (record or {}).get("code"))
+    rank = failure.get("rank")
+    if not isinstance(code, int) or code <= 0:
+        return ""
+    return f"first failure: task {rank if isinstance(rank, int) else 0}: Exited with exit code {code}"
 
 
 def _with_record(cause: Cause, record: Mapping[str, Any] | None) -> Cause:
