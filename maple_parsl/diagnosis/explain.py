@@ -43,7 +43,7 @@ def explain(candidate: Candidate, context: Context) -> Cause:
         host = host or told
     known: dict[str, Any] = {"rank": rank, "host": host, "evidence": evidence}
     if candidate.signature is None:
-        return _unknown(candidate, known)
+        return _unknown(candidate, known, context)
     signature = candidate.signature
     values: dict[str, Any] = {
         "fault_class": signature.fault_class,
@@ -63,6 +63,7 @@ def explain(candidate: Candidate, context: Context) -> Cause:
             for name in ("fault_class", "where", "cause", "do", "sure", "script_classes", "edit")
             if getattr(when, name) is not None
         }
+    values["fault_class"] = _by_frames(candidate, values["fault_class"], context) or values["fault_class"]
     captured = _captured(signature, line.text)
     alternatives = list(candidate.others)
     if values["fault_class"] != signature.fault_class:
@@ -97,7 +98,7 @@ def _summary(candidate: Candidate) -> tuple[int | None, str | None]:
     return None, None
 
 
-def _unknown(candidate: Candidate, known: dict[str, Any]) -> Cause:
+def _unknown(candidate: Candidate, known: dict[str, Any], context: Context) -> Cause:
     traceback = candidate.traceback
     if traceback is not None:
         place = f" at {traceback.frame}" if traceback.frame else ""
@@ -116,8 +117,19 @@ def _unknown(candidate: Candidate, known: dict[str, Any]) -> Cause:
         edits=(Edit(words=words),),
         confidence=sure,
         signature=name,
-        **known | {"class": "program_exception"},
+        **known | {"class": _by_frames(candidate, "", context) or "program_exception"},
     )
+
+
+def _by_frames(candidate: Candidate, fault_class: str, context: Context) -> str | None:
+    """The class that the files of the innermost frames give."""
+    frames = candidate.traceback.frames[-6:] if candidate.traceback else []
+    for entry in context.signatures.frames:
+        if not fault_class or fault_class in entry.over:
+            compiled = _pattern(entry.file)
+            if any(compiled.search(frame[0].encode()) for frame in frames):
+                return entry.fault_class
+    return None
 
 
 def _condition(signature: Signature, text: str, context: Context) -> When | None:

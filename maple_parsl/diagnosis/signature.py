@@ -69,11 +69,20 @@ class Signature(_Part):
     when: tuple[When, ...] = ()
 
 
+class Frames(_Part):
+    """The class of exceptions raised inside files whose path ``file`` matches."""
+
+    fault_class: str = Field(alias="class")
+    file: str
+    over: tuple[str, ...] = ()
+
+
 class Signatures(_Part):
     """All signatures, and which classes of script checks each class of failure maps to."""
 
     classes: dict[str, tuple[str, ...]] = {}
     failure: tuple[Signature, ...] = ()
+    frames: tuple[Frames, ...] = ()
 
     def __hash__(self) -> int:
         return hash(tuple(entry.id for entry in self.failure))
@@ -105,14 +114,16 @@ def _state(path: Path) -> tuple[int, int]:
 def _merged(files: tuple[tuple[Path, tuple[int, int]], ...]) -> Signatures:
     classes: dict[str, tuple[str, ...]] = {}
     entries: dict[str, Signature] = {}
+    frames: tuple[Frames, ...] = ()
     for path, _ in files:
         read = _read(path)
         classes |= read.classes
+        frames += read.frames
         entries |= {entry.id: entry for entry in read.failure}
     for entry in entries.values():
         if entry.fault_class not in classes:
             raise ConfigurationError(f"failure {entry.id!r}: the class {entry.fault_class!r} is not in [classes]")
-    return Signatures(classes=classes, failure=tuple(entries.values()))
+    return Signatures(classes=classes, failure=tuple(entries.values()), frames=frames)
 
 
 def _read(path: Path) -> Signatures:

@@ -19,7 +19,7 @@ DENSE = (
     "srun: error: gpu02: task %d: Exited with exit code 1\n",
     "[rank%d]: torch.distributed.DistBackendError: NCCL error in: remote process exited or there was a network error\n",
 )
-WORDS = """Traceback (most recent call last)|CUDA out of memory|oom-kill|Out of memory: Killed process|exceeded memory limit
+WORDS = """Traceback (most recent call last)|CUDA out of mem|oom-kill|Out of memory: Killed|exceeded memory limit
 DUE TO TIME LIMIT|DUE TO NODE FAILURE|DUE TO PREEMPTION|CANCELLED AT|Exited with exit code|Segmentation|Bus error
 No space left on device|Disk quota exceeded|Permission denied|command not found|No such file or directory|HIP error
 unbound variable|EADDRINUSE|ddress already in use|client socket has timed out|waiting for clients|NCCL WARN|oneCCL
