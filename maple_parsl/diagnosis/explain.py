@@ -15,7 +15,7 @@ from maple_parsl.diagnosis.event import Candidate
 from maple_parsl.diagnosis.line import clean, host_of
 from maple_parsl.diagnosis.model import Cause, Edit, Evidence
 from maple_parsl.diagnosis.script import Facts, edit_of
-from maple_parsl.diagnosis.signature import Signature, Signatures, When
+from maple_parsl.diagnosis.signature import Frames, Signature, Signatures, When
 
 SHOWN = 500
 
@@ -63,7 +63,9 @@ def explain(candidate: Candidate, context: Context) -> Cause:
             for name in ("fault_class", "where", "cause", "do", "sure", "script_classes", "edit")
             if getattr(when, name) is not None
         }
-    values["fault_class"] = _by_frames(candidate, values["fault_class"], context) or values["fault_class"]
+    if inside := _by_frames(candidate, values["fault_class"], context):
+        values["fault_class"], values["where"] = inside.fault_class, inside.where or values["where"]
+        values["script_classes"] = context.signatures.script_classes(inside.fault_class)
     captured = _captured(signature, line.text)
     alternatives = list(candidate.others)
     if values["fault_class"] != signature.fault_class:
@@ -111,24 +113,27 @@ def _unknown(candidate: Candidate, known: dict[str, Any], context: Context) -> C
             "error-line",
         )
     words = "Correct the program (or its data) at the place named; the other errors follow from this one."
+    inside = _by_frames(candidate, "", context)
+    fault_class = inside.fault_class if inside else "program_exception"
     return Cause(
-        where="program",
+        script_classes=context.signatures.script_classes(fault_class),
+        where=(inside and inside.where) or "program",
         explanation=text,
         edits=(Edit(words=words),),
         confidence=sure,
         signature=name,
-        **known | {"class": _by_frames(candidate, "", context) or "program_exception"},
+        **known | {"class": fault_class},
     )
 
 
-def _by_frames(candidate: Candidate, fault_class: str, context: Context) -> str | None:
-    """The class that the files of the innermost frames give."""
-    frames = candidate.traceback.frames[-6:] if candidate.traceback else []
+def _by_frames(candidate: Candidate, fault_class: str, context: Context) -> Frames | None:
+    """What the files of the innermost frames say."""
+    frames = candidate.traceback.frames if candidate.traceback else []
     for entry in context.signatures.frames:
         if not fault_class or fault_class in entry.over:
             compiled = _pattern(entry.file)
-            if any(compiled.search(frame[0].encode()) for frame in frames):
-                return entry.fault_class
+            if any(compiled.search(frame[0].encode()) for frame in frames[-entry.depth :]):
+                return entry
     return None
 
 

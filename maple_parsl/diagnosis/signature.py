@@ -70,10 +70,12 @@ class Signature(_Part):
 
 
 class Frames(_Part):
-    """The class of exceptions raised inside files whose path ``file`` matches."""
+    """The class of exceptions of which one of the ``depth`` innermost frames is in a file that ``file`` matches."""
 
     fault_class: str = Field(alias="class")
     file: str
+    depth: int = Field(6, ge=1)
+    where: Where | None = None
     over: tuple[str, ...] = ()
 
 
@@ -85,7 +87,7 @@ class Signatures(_Part):
     frames: tuple[Frames, ...] = ()
 
     def __hash__(self) -> int:
-        return hash(tuple(entry.id for entry in self.failure))
+        return hash(tuple((entry.id, len(entry.any)) for entry in self.failure))
 
     def script_classes(self, fault_class: str) -> tuple[str, ...]:
         return self.classes.get(fault_class, ())
