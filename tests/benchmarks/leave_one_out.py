@@ -23,7 +23,7 @@ def texts() -> dict[str, list[tuple[str, str, bool]]]:
     found: dict[str, list[tuple[str, str, bool]]] = defaultdict(list)
     for line in (CASES / "failures.jsonl").read_text().splitlines():
         record = json.loads(line)
-        source = "/".join(record["source_url"].split("/")[2:5])
+        source = "/".join((record["source_url"] or record["signature"]).split("/")[2:5]) or record["signature"]
         found[source].append((record["signature"], record["error_class"], True))
     for folder in sorted((CASES / "logs").iterdir()):
         case = json.loads((folder / "case.json").read_text())
