@@ -18,7 +18,8 @@ PIECES = (
     "#SBATCH -N 2\n", "#PBS -l select=2:ncpus=4\n", "srun ", "bash -c ", "'", '"', "$", "${A:-", "}", "$(", ")", "`",
     "<<EOF\n", "EOF\n", "<<<", "A=", "A+=(", "((", "))", "if ", "then\n", "fi\n", "for i in ", "do\n", "done\n",
     "case x in ", ";;", "esac\n", "f() {", "}\n", "f ", "| ", "&& ", "\\", "\n", "torchrun --nnodes=$N ", "eval ",
-    "[[ $a == b ]] ", "$SLURM_PROCID", "${a[@]}", "\x00", "\ufeff", "\r\n", "\u2013", "\ue000", "local x=1\n", "return\n",
+    "[[ $a == b ]] ", "$SLURM_PROCID", "${a[@]}", "\x00", "\ufeff", "\r\n", "\u2013", "\ue000", "local x=1\n",
+    "return\n",
 )  # fmt: skip
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
