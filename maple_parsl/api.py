@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maple_parsl.compose import compose
 from maple_parsl.plan import Origin, Plan
 from maple_parsl.request import Request
 
@@ -127,6 +126,7 @@ def _catalogue(cwd: str | Path | None) -> Catalogue:
 
 
 def _composed(request: Request, catalogue: Catalogue) -> tuple[Plan, SiteRecord]:
+    from maple_parsl.compose import compose
     from maple_parsl.errors import RequestError
 
     if request.site is None:
@@ -141,6 +141,7 @@ def _composed(request: Request, catalogue: Catalogue) -> tuple[Plan, SiteRecord]
 
 def _local(request: Request, record: SiteRecord) -> Plan:
     from maple_parsl import local
+    from maple_parsl.compose import compose
     from maple_parsl.here import detect_devices
 
     site = local.fitted(request, record.site, detect_devices())

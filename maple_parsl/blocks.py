@@ -104,6 +104,7 @@ def config(
     executor = LeasedExecutor(
         label=label,
         provider=provider,
+        interchange_launch_cmd=_interchange(),
         address=address,
         max_workers_per_node=1,
         cores_per_worker=1e-6,
@@ -123,10 +124,16 @@ def config(
     )
 
 
+def _interchange() -> list[str] | None:
+    """Parsl's own program beside this Python, also where that environment is not activated."""
+    program = Path(sys.executable).with_name("interchange.py")
+    return [str(program)] if program.exists() else None
+
+
 def _cancel(plan: Plan) -> list[str]:
     clusters = clusters_of(plan)
     words = {"slurm": ["scancel", *([f"--clusters={clusters}"] if clusters else [])], "pbs": ["qdel"]}
-    return words.get(plan.scheduler, ["kill"])
+    return words.get(plan.scheduler, ["true"])  # a block on this machine ends when the lease is gone
 
 
 def worker_init(plan: Plan) -> str:

@@ -18,7 +18,12 @@ from pathlib import Path
 
 from maple_parsl.schedulers import submission_environment
 
-_CANCEL = {"slurm": 'scancel {clusters}"$SLURM_JOB_ID"', "pbs": 'qdel "$PBS_JOBID"', "none": ":"}
+_CANCEL = {
+    "slurm": 'scancel {clusters}"$SLURM_JOB_ID"',
+    "pbs": 'qdel "$PBS_JOBID"',
+    "none": "trap '' TERM; kill -s TERM 0",
+}
+_FORCE = {"slurm": "$$", "pbs": "$$", "none": "0"}  # here the block's whole process group
 _WATCH = r"""
 # Ends this block when the program that asked for it is gone: it renews the lease while it lives.
 maple_watch() {{
@@ -34,7 +39,7 @@ maple_watch() {{
   echo "maple: the program that asked for this block is gone; the block ends" >&2
   {cancel}
   sleep 20
-  kill -s KILL $$
+  kill -s KILL {force}
 }}
 [ -e {path} ] || sleep {period}
 [ -e {path} ] || {{ echo "maple: the program that asked for this block is gone" >&2; exit 0; }}
@@ -58,7 +63,9 @@ def watch(path: Path, scheduler: str, clusters: str | None, limit: int) -> str:
     option = f"--clusters={clusters} " if clusters else ""
     period = max(1, min(5, limit // 4))
     cancel = _CANCEL[scheduler].format(clusters=option)
-    return _WATCH.format(path=shlex.quote(str(path)), limit=limit, period=period, cancel=cancel)
+    return _WATCH.format(
+        path=shlex.quote(str(path)), limit=limit, period=period, cancel=cancel, force=_FORCE[scheduler]
+    )
 
 
 class Lease:

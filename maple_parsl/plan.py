@@ -24,7 +24,7 @@ Layer = Literal["stated", "configured", "site", "template", "computed", "maple"]
 class Part(BaseModel):
     """Base of the plan's parts: immutable, unknown fields refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Origin(Part):
@@ -105,6 +105,7 @@ class Launch(Part):
         forwards_usr1: the launcher hands SIGUSR1 to its processes.
         rank, local_rank, size, node_rank: variables of the launcher, the first one set counts.
         one_device: each process sees only its own device.
+        carries: variables a framework's own launcher must hand to other nodes.
         visible: name and value of the variable that orders the devices, if any.
     """
 
@@ -123,6 +124,7 @@ class Launch(Part):
     one_device: bool = False
     visible: tuple[str, str] | None = None
     hostfile: bool = False
+    carries: tuple[str, ...] = ()
 
 
 class Rendezvous(Part):

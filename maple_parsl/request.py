@@ -61,7 +61,7 @@ Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 class Part(BaseModel):
     """Base of the request's parts: immutable, unknown fields refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class SoftwareEnvironment(Part):

@@ -15,14 +15,14 @@ _NOT_SHELL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\n\r\u0085\u2028\u2029]")
 class Var(BaseModel):
     """A word that is the value of a shell variable when the command runs."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     var: str
 
 
 class Option(BaseModel):
     """A word that is an option joined with a variable's value: ``name=$var``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     option: str
     var: str
 

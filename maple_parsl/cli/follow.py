@@ -18,16 +18,15 @@ def attend(run: Run, *, show_log: bool, quiet: bool = False) -> Outcome:
     if show_log:
         follow_log(run)
         return run.result()
-    future = run._ended()
     if quiet or not sys.stderr.isatty():
-        return future.result()
+        return run.result()
     try:
         while not run.wait(1.0):
             sys.stderr.write(f"\r\x1b[K{clean(progress(run))}")
             sys.stderr.flush()
     finally:
         sys.stderr.write("\r\x1b[K")
-    return future.result()
+    return run.result()
 
 
 def progress(run: Run) -> str:

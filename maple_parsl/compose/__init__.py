@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from maple_parsl.compose import environment, launch, shape, target
 from maple_parsl.compose.context import Context, SiteOrigin, Target
@@ -10,9 +11,11 @@ from maple_parsl.compose.directives import directives, lead_seconds
 from maple_parsl.errors import ComposeError, UnknownNameError
 from maple_parsl.plan import Plan, Rendezvous
 from maple_parsl.request import MODELS, PARADIGMS, Request
-from maple_parsl.site import Site
-from maple_parsl.template import Template
 from maple_parsl.version import VERSION
+
+if TYPE_CHECKING:
+    from maple_parsl.site import Site
+    from maple_parsl.template import Template
 
 __all__ = ["compose"]
 

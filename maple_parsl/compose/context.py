@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from maple_parsl.finding import Finding
 from maple_parsl.plan import Layer, Origin
 from maple_parsl.request import Request
-from maple_parsl.site import Facts, NodeKind, Queue, Site
+
+if TYPE_CHECKING:
+    from maple_parsl.site import Facts, NodeKind, Queue, Site
 
 
 class SiteOrigin(Protocol):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from maple_parsl.compose.context import Context, Target, computed, stated
 from maple_parsl.plan import Directive, Origin, Shape
-from maple_parsl.template import Style
+
+if TYPE_CHECKING:
+    from maple_parsl.template import Style
 
 _SHORT = {
     "-N": "--nodes",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from typing import TYPE_CHECKING
 
 from maple_parsl.compose.context import Context, Target, stated
 from maple_parsl.plan import Export, Origin, Shape, Step
 from maple_parsl.shell import quote
-from maple_parsl.template import Template
+
+if TYPE_CHECKING:
+    from maple_parsl.template import Template
 
 _LAUNCH_SETS = frozenset("RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT".split())
 _NO_MODULE = "command -v module >/dev/null 2>&1 || . /etc/profile"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from maple_parsl.compose.context import Context, Target
 from maple_parsl.errors import ConfigurationError
 from maple_parsl.plan import Launch, Shape
 from maple_parsl.request import Parallelism
 from maple_parsl.shell import Option, Var, Word
-from maple_parsl.site import Launcher
-from maple_parsl.template import Style, Template
+
+if TYPE_CHECKING:
+    from maple_parsl.site import Launcher
+    from maple_parsl.template import Style, Template
 
 VISIBILITY = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "ROCR_VISIBLE_DEVICES", "intel": "ZE_AFFINITY_MASK"}
 _MODES: dict[Style, Literal["device", "node", "first"]] = {
@@ -19,12 +21,12 @@ _MODES: dict[Style, Literal["device", "node", "first"]] = {
     "runner": "first",
 }
 # Open MPI starts its remote processes with a bare environment; these carry the user's software.
-_OPENMPI_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX")
+_SOFTWARE = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
 # What the watching wrapper needs in every process.
 _RUN_VARIABLES = (
     "MASTER_ADDR MASTER_PORT MAPLE_RUN_ID MAPLE_RUN_DIR MAPLE_JOB_ID MAPLE_ATTEMPT MAPLE_ATTEMPT_DIR MAPLE_RESUME"
-    " MAPLE_TASKS MAPLE_LOCAL_SIZE MAPLE_RANK_VARS MAPLE_LOCAL_VARS MAPLE_SIZE_VARS MAPLE_NODE_VARS"
-    " MAPLE_ONE_DEVICE MAPLE_VISIBLE_NAME MAPLE_VISIBLE_DEVICES MAPLE_POLL_LIMIT"
+    " MAPLE_TASK MAPLE_START MAPLE_TASKS MAPLE_LOCAL_SIZE MAPLE_RANK_VARS MAPLE_LOCAL_VARS MAPLE_SIZE_VARS"
+    " MAPLE_NODE_VARS MAPLE_ONE_DEVICE MAPLE_VISIBLE_NAME MAPLE_VISIBLE_DEVICES MAPLE_POLL_LIMIT"
 ).split()
 
 
@@ -45,10 +47,11 @@ def launch(
     if dialect == "jsrun":  # only retired sites have it, and they are refused before
         raise ConfigurationError(f"site {site.name}: Maple does not write jsrun launch lines")
     command = (facts.per_node_command if per_node else None) or facts.command
+    carried = _carried(context, template, exports)
     if template.style == "runner":
         words: tuple[Word, ...] = ()
     else:
-        words = _launcher(context, target, shape, facts, command, dialect, per_node, exports)
+        words = _launcher(context, target, shape, facts, command, dialect, per_node, carried)
         words = _with_user_options(context, words)
     values: dict[str, Word | str | None] = {
         "python": _python(context),
@@ -85,7 +88,8 @@ def launch(
         node_rank=facts.node_rank,
         one_device=facts.one_device_visible and not per_node,
         visible=visible,
-        hostfile="{hostfile}" in template.command,
+        hostfile=any("{hostfile}" in text for text in template.command),
+        carries=carried if template.style == "runner" else (),
     )
 
 
@@ -97,7 +101,7 @@ def _launcher(
     command: str,
     dialect: str,
     per_node: bool,
-    exports: tuple[str, ...],
+    carried: tuple[str, ...],
 ) -> tuple[Word, ...]:
     nodes, tasks = shape.nodes, shape.tasks_per_node
     total = str(nodes * tasks)
@@ -121,13 +125,27 @@ def _launcher(
         words += ["-np", total, "--map-by", f"ppr:{tasks}:node", "--bind-to", "none"]
         if context.site.scheduler.kind == "pbs":
             words += ["--hostfile", Var(var="PBS_NODEFILE")]
-        for name in dict.fromkeys((*_OPENMPI_ENVIRONMENT, *_RUN_VARIABLES, *exports)):
+        for name in carried:
             words += ["-x", name]
     elif dialect == "ibrun":
         words += ["-np", total]
     words += [*facts.flags] if own else []
     words += [*(facts.per_node_flags if per_node else facts.per_device_flags)]
     return tuple(words)
+
+
+def _carried(context: Context, template: Template, exports: tuple[str, ...]) -> tuple[str, ...]:
+    """Variables that must be named to reach processes started with a bare environment."""
+    software = context.request.environment
+    more = {
+        "VIRTUAL_ENV": software.venv,
+        "CONDA_PREFIX": software.conda,
+        "MAPLE_MINIAPP": context.request.script is None,
+        "MAPLE_HOSTFILE": any("{hostfile}" in text for text in template.command),
+        "MAPLE_RUN_BIND": software.engine == "podman-hpc",
+    }
+    needed = tuple(name for name, wanted in more.items() if wanted)
+    return tuple(dict.fromkeys((*_SOFTWARE, *needed, *_RUN_VARIABLES, *exports)))
 
 
 def _binding(target: Target, shape: Shape) -> str | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from maple_parsl.compose.context import Context, Target
 from maple_parsl.plan import Placement, Shape
 from maple_parsl.request import Parallelism
-from maple_parsl.template import Style
+
+if TYPE_CHECKING:
+    from maple_parsl.template import Style
 
 
 def devices_per_node(context: Context, target: Target) -> int | None:

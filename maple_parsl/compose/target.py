@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from maple_parsl.compose.context import Context, Target
 from maple_parsl.errors import UnknownNameError
-from maple_parsl.site import NodeKind, Queue
-from maple_parsl.walltime import Walltime
+
+if TYPE_CHECKING:
+    from maple_parsl.site import NodeKind, Queue
+    from maple_parsl.walltime import Walltime
 
 
 def limit(queue: Queue, nodes: int) -> tuple[Walltime | None, str | None]:

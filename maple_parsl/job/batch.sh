@@ -35,6 +35,7 @@ maple_claim() {
   MAPLE_STARTED=$(date +%s)
   printf '{"job_id":"%s","attempt":%d,"host":"%s","started":%d}\n' \
     "$MAPLE_JOB_ID" "$MAPLE_ATTEMPT" "$(uname -n)" "$MAPLE_STARTED" | maple_put "$MAPLE_RUN_DIR/started.json"
+  trap 'maple_stop 143 terminated "ended from outside before the launch"' TERM INT
 }
 
 maple_record() { # maple_record CODE REASON: the exit record

@@ -95,8 +95,9 @@ class Classes(Task):
     """Noisy images of eight kinds: input [colours, pixels, pixels], target the kind, a scalar."""
 
     def prepare(self, generator: Generator) -> None:
-        """Draws a coarse pattern for each kind."""
+        """Draws a colour and a coarse pattern for each kind; the colour alone is learnt fast."""
         coarse = torch.randn(CLASSES, COLOURS, 4, 4, generator=generator)
+        coarse += torch.randn(CLASSES, COLOURS, 1, 1, generator=generator)
         self.patterns = coarse.repeat_interleave(PIXELS // 4, 2).repeat_interleave(PIXELS // 4, 3)
 
     def sample(self, generator: Generator) -> tuple[Tensor, Tensor]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
-import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from maple_parsl.errors import NotHereError, SchedulerError
+from maple_parsl.here import ask
 from maple_parsl.plan import Plan
 from maple_parsl.runs import files, process, submit
 from maple_parsl.runs.recover import Submission
@@ -50,7 +51,7 @@ def allocation(kind: str, environ: Mapping[str, str] | None = None) -> Allocatio
             _count(environ.get("SLURM_JOB_NUM_NODES") or environ.get("SLURM_NNODES")),
             int(gpus) if gpus.isdigit() else None,
             environ.get("SLURM_JOB_ACCOUNT"),
-            max(60, int(end) - int(time.time())) if end.isdigit() else None,
+            max(60, int(end) - int(time.time())) if end.isdigit() else _left(job),
         )
     if kind == "pbs" and (job := environ.get("PBS_JOBID")):
         try:
@@ -89,19 +90,20 @@ def start(entry: Entry, plan: Plan, script: Path, granted: Allocation) -> str:
     entry.create("intent.1.json", {"job_name": plan.job_name, "at": time.time(), "process": process.identity()})
     log = script.parent / "log.txt"
     try:
-        with open(log, "ab") as out:
-            child = subprocess.Popen(
-                ["bash", str(script)],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        with open(log, "ab"):
+            pass
     except OSError as error:
-        if error.filename == str(log):
-            raise files.explained(log, error, "written") from None
+        raise files.explained(log, error, "written") from None
+    actions = (
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_APPEND, 0),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    )
+    try:
+        pid = os.posix_spawnp("bash", ["bash", str(script)], os.environ, file_actions=actions, setsid=True)
+    except OSError as error:
         raise SchedulerError(f"bash cannot be started: {error.strerror}") from None
-    submit.record(entry, 1, granted.job_id, "here", process=process.identity(child.pid))
+    submit.record(entry, 1, granted.job_id, "here", process=process.identity(pid))
     return granted.job_id
 
 
@@ -133,3 +135,13 @@ def end(entry: Entry) -> None:
 
 def _count(text: str | None) -> int:
     return int(text) if text and text.isdigit() else 1
+
+
+def _left(job: str) -> int | None:
+    """Seconds that are left of a Slurm job, which older Slurm does not put into its environment."""
+    said = (ask(["squeue", "--noheader", f"--jobs={job}", "--format=%L"]) or "").strip()
+    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", said)
+    if found is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return max(60, ((days * 24 + hours) * 60 + minutes) * 60 + seconds)

@@ -15,13 +15,16 @@ from maple_parsl.errors import MapleError
 from maple_parsl.runs import process, submit
 from maple_parsl.runs.evidence import Evidence
 from maple_parsl.runs.state import RunState
-from maple_parsl.runs.store import Entry
+from maple_parsl.runs.store import Entry, Summary
 from maple_parsl.schedulers.base import JobInfo, Scheduler
 
 GRACE_HERE = 10.0
 """Seconds after a submission, on the machine that sent it, before an absent job is believed absent."""
 GRACE_ELSEWHERE = 300.0
 """The same where the sender cannot be seen: longer than any submission command is given."""
+
+WITHOUT_INTENT = 60.0
+"""Seconds that a client may take from recording a run to recording that it submits it."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Recovery:
     def submission(
         self,
         entry: Entry,
-        created: float,
+        summary: Summary,
         evidence: Evidence,
         scheduler: Scheduler | None,
         now: float | None = None,
@@ -64,7 +67,9 @@ class Recovery:
         now = time.time() if now is None else now
         number = entry.submissions()
         if number == 0:
-            waiting = 0 <= now - created < 60  # its folder is being filled, or the client died doing it
+            # Without an intent nothing was sent; the client may be about to, unless it is gone.
+            going = process.alive(dict(summary.process)) if summary.process else False
+            waiting = going is not False and 0 <= now - summary.created < WITHOUT_INTENT
             return Submission(0, RunState.SUBMITTING if waiting else RunState.NOT_SUBMITTED)
         sent = entry.read(f"submitted.{number}.json")
         if sent is not None:

@@ -40,8 +40,10 @@ class Roster:
         if summary is None:
             summary = self._summaries[entry.id] = entry.summary()
         mine = summary.site == self._site and summary.clusters == self._clusters and not summary.here
-        if not mine or time.time() - summary.created > OLDEST or (entry.folder / "outcome.json").exists():
+        if not mine or time.time() - summary.created > OLDEST:
             self._over.add(entry.id)
+            return None
+        if (entry.folder / "outcome.json").exists():
             return None
         try:
             return os.readlink(Path(summary.run_dir) / "claim")

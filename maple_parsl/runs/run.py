@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -10,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from maple_parsl.errors import RequestError, RunFailedError, StoreError
+from maple_parsl.errors import MapleError, RequestError, RunFailedError, StoreError
 from maple_parsl.plan import Plan
 from maple_parsl.runs import inside, logs, submit
 from maple_parsl.runs.backend import Backend, backend
@@ -236,7 +238,7 @@ class Run:
         """
         if self._kept() is None:
             self.entry.create("cancelled.json", {"at": time.time()})
-            look = self._look()
+            look = self._look(settling=True)
             if look.found.job_id is not None and not look.found.state.final:
                 self._end(look.found.job_id)
         return self.status()
@@ -279,14 +281,16 @@ class Run:
             inside.end(self.entry)
         else:
             self._backend.scheduler().cancel(job_id)
+        self.entry.create("cancel_sent.json", {"at": time.time(), "job_id": job_id})
 
-    def _look(self) -> _Look:
+    def _look(self, settling: bool = False) -> _Look:
+        """Everything that can be told now. A job found after its run was cancelled is ended (not ``settling``)."""
         now = time.time()
         summary = self.summary
         here = bool(summary.here)
         first = gather(self.run_dir)
         scheduler = None if here else self._backend.scheduler()
-        submission = self._backend.recovery.submission(self.entry, summary.created, first, scheduler, now)
+        submission = self._backend.recovery.submission(self.entry, summary, first, scheduler, now)
         cancel = (self.entry.folder / "cancelled.json").exists()
         job_id = first.owner or submission.job_id
         if here:
@@ -297,7 +301,14 @@ class Run:
         evidence = gather(self.run_dir)
         facts = self._facts(submission, cancel, here)
         found = resolve(facts, evidence, seen, time.time())
+        if cancel and not settling and found.job_id is not None and not found.state.final:
+            self._end_late(found.job_id)
         return _Look(facts, evidence, seen, found, submission.error or seen.error)
+
+    def _end_late(self, job_id: str) -> None:
+        if not (self.entry.folder / "cancel_sent.json").exists():
+            with contextlib.suppress(MapleError):  # the next look tries again
+                self._end(job_id)
 
     def _facts(self, submission: Submission, cancel: bool, here: bool) -> Facts:
         return Facts(
@@ -318,7 +329,11 @@ class Run:
         except (KeyError, TypeError, ValueError):
             return None  # it can be worked out again
         again = gather(self.run_dir)
-        return kept if again.attempt <= kept.attempts else None  # somebody had the job start once more
+        if again.attempt <= kept.attempts:
+            return kept
+        with contextlib.suppress(OSError):  # somebody had the job start once more: it is active again
+            os.unlink(self.entry.folder / "outcome.json")
+        return None
 
     def _conclude(self, look: _Look) -> Outcome:
         summary = self.summary

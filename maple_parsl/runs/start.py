@@ -88,7 +88,7 @@ def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms,
     chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, environ=catalogue.environ)
     bound = plan.at(chosen)
     prepare(bound, catalogue.cwd)
-    return Run(store.add(bound), store)
+    return Run(store.add(bound, submits=False), store)
 
 
 def _sound(plan: Plan, force: bool) -> None:

@@ -29,8 +29,8 @@ none                 pending                             pending
                      not asked, or no answer             running if started, else pending
 ===================  ==================================  =======================================
 
-A record of an earlier attempt is not the outcome. An answer that is not an end, and older than the latest
-start or exit record, counts as not asked.
+A record of an earlier attempt is not the outcome. An answer that is not an end, and not clearly newer than the
+latest start or exit record, counts as not asked.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ VANISH = 60.0
 """Seconds a scheduler may know nothing of a job before that is believed (accounting lags)."""
 PATIENCE = 600.0
 """Seconds an exit record waits for a scheduler that does not answer."""
-_SKEW = 2.0
+_SKEW = 2.0  # seconds by which the clocks of two machines may differ
 
 
 class RunState(StrEnum):
@@ -145,11 +145,13 @@ def resolve(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> Resolve
 
 def _current(evidence: Evidence, seen: Seen) -> Seen:
     """The answer, if it still says something."""
+    if seen.job is not None and seen.job.state is JobState.unknown:
+        seen = Seen(None, seen.asked_at, seen.since, seen.error)
     if seen.job is not None and seen.job.state.ended:
         newer = evidence.started and evidence.started.started > seen.asked_at + _SKEW
         return Seen(error=seen.error) if newer else seen
     newest = max(evidence.exit.ended if evidence.exit else 0.0, evidence.started.started if evidence.started else 0.0)
-    return Seen(error=seen.error) if seen.asked_at + _SKEW < newest else seen
+    return Seen(error=seen.error) if seen.asked_at < newest + _SKEW else seen
 
 
 def _state(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> tuple[RunState, str]:
@@ -163,8 +165,7 @@ def _state(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> tuple[Ru
         return RunState(said.value), ""
     if record is None:
         return _without_record(facts, evidence, seen, now)
-    fresh = seen.asked_at + _SKEW >= record.ended and seen.asked_at > 0
-    if said is JobState.pending and fresh:
+    if said is JobState.pending:
         return RunState.PENDING, "requeued"
     if record.reason == "terminated":
         return _terminated(facts, evidence, seen, now)

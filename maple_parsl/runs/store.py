@@ -9,6 +9,7 @@
         submitted.<n>.json  the job id of submission n
         refused.<n>.json  the scheduler's words, when it refused submission n
         cancelled.json    somebody asked for the end of the run
+        cancel_sent.json  and the scheduler was told
         outcome.json      the final outcome, once it is known
 
 A folder appears whole, by one rename. Files are put in place by rename or created exclusively; there is no
@@ -30,7 +31,7 @@ from typing import Any
 
 from maple_parsl.errors import StoreError, UnknownNameError
 from maple_parsl.plan import Plan
-from maple_parsl.runs import files
+from maple_parsl.runs import files, process
 
 FORMAT = 1
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{5,60}\Z")
@@ -61,6 +62,7 @@ class Summary:
     Attributes:
         created: seconds since 1970. walltime: seconds. run_dir, work_dir: absolute paths.
         here: launched inside an allocation, so that no scheduler follows it. clusters: of Slurm, where named.
+        process: which process was about to submit it; None after a dry run.
         problem: why the entry cannot be read, if so; the other fields are then empty.
     """
 
@@ -79,6 +81,7 @@ class Summary:
     walltime: int | None = None
     here: bool = False
     clusters: str | None = None
+    process: Mapping[str, Any] | None = None
     problem: str | None = None
 
 
@@ -125,6 +128,7 @@ class Entry:
                 nodes=None if raw.get("nodes") is None else int(raw["nodes"]),
                 walltime=None if raw.get("walltime") is None else int(raw["walltime"]),
                 here=bool(raw.get("here", False)),
+                process=raw["process"] if isinstance(raw.get("process"), dict) else None,
                 clusters=None if raw.get("clusters") is None else _text(raw["clusters"]),
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -171,8 +175,11 @@ class Store:
         self.root = root or home()
         self.runs = self.root / "runs"
 
-    def add(self, plan: Plan, *, here: bool = False) -> Entry:
+    def add(self, plan: Plan, *, here: bool = False, submits: bool = True) -> Entry:
         """Record a run that is about to be submitted; its folder appears at once and whole.
+
+        Args:
+            here: launched inside an allocation. submits: this process is about to submit it (not for a dry run).
 
         Raises:
             StoreError: it cannot be written, or the id exists already.
@@ -187,7 +194,7 @@ class Store:
             files.make_folder(building)
             entry.write("request.json", plan.request.model_dump(mode="json", exclude_defaults=True))
             entry.write("plan.json", plan.to_json())
-            entry.write("run.json", _run_record(plan, here))
+            entry.write("run.json", _run_record(plan, here, submits))
             final = self.runs / place.run_id
             try:
                 os.rename(building, final)
@@ -237,7 +244,7 @@ class Store:
                 yield Summary(id=run_id, problem=str(error))
 
 
-def _run_record(plan: Plan, here: bool) -> dict[str, Any]:
+def _run_record(plan: Plan, here: bool, submits: bool) -> dict[str, Any]:
     place = plan.place
     assert place is not None
     from maple_parsl.schedulers import clusters_of
@@ -257,6 +264,7 @@ def _run_record(plan: Plan, here: bool) -> dict[str, Any]:
         "walltime": None if plan.walltime is None else int(plan.walltime),
         "created": time.time(),
         "host": os.uname().nodename,
+        "process": process.identity() if submits else None,
         "here": here,
         "clusters": clusters_of(plan),
     }

@@ -10,13 +10,13 @@ _KEPT = frozenset(
 )
 _PREFIXES = (
     *("SLURM_", "SLURMD_", "SBATCH_", "SRUN_", "SALLOC_", "SQUEUE_", "SACCT_", "SCANCEL_", "SINFO_", "SCONTROL_"),
-    *("PBS_", "PMI_", "PMI2_", "PMIX_", "OMPI_", "PRTE_", "ORTE_", "OPAL_PREFIX", "PALS_", "HYDRA_", "HYDI_"),
-    *("MPI_LOCAL", "MPIEXEC_", "I_MPI_HYDRA", "MV2_COMM_WORLD_", "MPIRUN_", "FLUX_", "ALPS_", "TORCHELASTIC_"),
+    *("PBS_", "PMI_", "PMI2_", "PMIX_", "OMPI_", "PRTE_", "ORTE_", "PALS_", "HYDRA_", "HYDI_"),
+    *("MPI_LOCAL", "I_MPI_HYDRA", "MV2_COMM_WORLD_", "MPIRUN_", "FLUX_", "ALPS_", "TORCHELASTIC_", "PARSL_WORKER_"),
 )
 _NAMES = frozenset(
     (
         "RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_NAME"
-        " ROLE_WORLD_SIZE MASTER_ADDR MASTER_PORT PMI_RANK NCPUS ENVIRONMENT TMPDIR_PBS PARSL_WORKER_RANK"
+        " ROLE_WORLD_SIZE MASTER_ADDR MASTER_PORT NCPUS"
         # of a Maple job
         " MAPLE_JOB_ID MAPLE_RUN_ID MAPLE_RUN_DIR MAPLE_WORK_DIR MAPLE_ATTEMPT MAPLE_ATTEMPT_DIR MAPLE_RESUME"
         " MAPLE_TASK MAPLE_START MAPLE_TASKS MAPLE_LOCAL_SIZE MAPLE_LOCAL_INDEX MAPLE_LOCAL_RANK MAPLE_LOCAL_ID"
@@ -41,9 +41,13 @@ def submission_environment(environ: Mapping[str, str], *, here: bool = False) ->
         here: the job runs on this machine, whose visible devices are then the user's own choice.
     """
 
+    outer = [environ[name] for name in ("SLURM_JOB_ID", "PBS_JOBID") if environ.get(name)]
+
     def stays(name: str) -> bool:
         if name in _KEPT:
             return True
+        if name == "TMPDIR" and any(job_id in environ[name] for job_id in outer):
+            return False  # a folder that goes with the outer job
         if name in _NAMES or name.startswith(_PREFIXES):
             return False
         return here or name not in _DEVICES

@@ -101,6 +101,8 @@ class Local:
         pid, started = _parts(job_id)
         if not _alive(pid, started):
             return
+        if self._registry.is_dir():  # a script that has not come to its launch leaves no record of being told
+            self._told(job_id).touch()
         try:
             os.kill(pid, signal.SIGTERM)
         except ProcessLookupError:
@@ -108,6 +110,9 @@ class Local:
         except PermissionError:
             raise SchedulerError(f"job {job_id} belongs to another user") from None
         commands.run(["setsid", "--fork", "bash", "-c", _END, "maple", str(pid), started, str(self._grace)])
+
+    def _told(self, job_id: str) -> Path:
+        return self._registry / f"{job_id}.cancelled"
 
     def _prepare(self) -> None:
         try:
@@ -120,6 +125,7 @@ class Local:
         for link in self._registry.iterdir():  # of runs whose folder was removed
             if link.is_symlink() and not link.exists():
                 link.unlink(missing_ok=True)
+                self._told(link.name.partition("@")[0]).unlink(missing_ok=True)
 
     def _jobs(self) -> Iterator[tuple[str, str, Path]]:
         try:
@@ -138,6 +144,9 @@ class Local:
         if link is None:
             return vanished(job_id, "process", "No process of this job is on this machine, and nothing is known of it.")
         record = _record(link, job_id)
+        if record is None and self._told(job_id).exists():
+            text = "It was cancelled before its program started."
+            return JobInfo(job_id, JobState.cancelled, "cancelled", "process", name=name, explanation=text)
         if record is None:
             text = "Its process is gone and left no exit record: it was killed, or the machine was restarted."
             return JobInfo(job_id, JobState.failed, "gone", "process", name=name, explanation=text)

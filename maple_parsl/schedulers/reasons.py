@@ -59,6 +59,7 @@ SLURM: dict[str, Reason] = {
     "NoReason": Reason("Slurm gives no reason."),
 }
 _TRES = {
+    "Wall": "walltime",
     "Gres": "GPUs or other devices",
     "GRES": "GPUs or other devices",
     "Cpu": "cores",
@@ -66,7 +67,6 @@ _TRES = {
     "Node": "nodes",
     "Mem": "memory",
     "Job": "jobs",
-    "Wall": "walltime",
     "Submit": "submitted jobs",
     "Lic": "licences",
     "License": "licences",

@@ -74,7 +74,7 @@ def sacct(text: str) -> list[JobInfo]:
 def _rows(text: str, fields: int, command: str) -> list[list[str]]:
     rows: list[list[str]] = []
     for line in text.split("\n"):
-        if not line.strip() or line.startswith("CLUSTER:"):
+        if not line.strip(" \t\r") or line.startswith("CLUSTER:"):
             continue
         row = line.split(MARK, fields - 1)
         if len(row) == fields and _JOB_ID.match(row[0].strip()):

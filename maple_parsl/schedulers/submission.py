@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maple_parsl.errors import SchedulerError, SubmissionError
+from maple_parsl.schedulers.commands import NotStartedError
 
 if TYPE_CHECKING:
     from maple_parsl.plan import Plan
@@ -37,6 +38,7 @@ def send(plan: Plan, script_file: Path) -> str:
 
     Raises:
         SubmissionError: the scheduler refused (its words are in the message), or the file is another script.
+        NotStartedError: the command to submit is not there; no job exists.
         SchedulerError: the scheduler did not answer, so that a job may exist.
     """
     script = plan.script
@@ -50,6 +52,10 @@ def send(plan: Plan, script_file: Path) -> str:
     provider = plan.provider()
     try:
         job_id = provider.submit(":", plan.shape.tasks_per_node, job_name=plan.job_name)
+    except NotStartedError:
+        raise
+    except SchedulerError as error:
+        raise SchedulerError(f"{error}; the job may exist, look for it by its name {plan.job_name}") from None
     except SubmitException as error:
         raise judged(plan.scheduler, f"{error.stderr or ''}\n{error.stdout or ''}", error.retcode) from None
     finally:

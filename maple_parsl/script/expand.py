@@ -122,9 +122,7 @@ def pieces(scope: Scope, node: Node, quoted: bool) -> list[Piece]:
     return _unescaped(code, start, node.end_byte, _ESCAPE)
 
 
-def between(
-    scope: Scope, node: Node, start: int, end: int, escape: re.Pattern[str], quoted: bool
-) -> list[Piece]:
+def between(scope: Scope, node: Node, start: int, end: int, escape: re.Pattern[str], quoted: bool) -> list[Piece]:
     """Text from ``start`` to ``end`` with the expansions among a node's children carried out."""
     found: list[Piece] = []
     at = start
@@ -254,9 +252,7 @@ def _parameter(scope: Scope, text: str, node: Node, quoted: bool) -> list[Piece]
     return _value_pieces(found, offset, quoted)
 
 
-def _all(
-    scope: Scope, mark: str, name: str, index: str | None, rest: str, node: Node, quoted: bool
-) -> list[Piece]:
+def _all(scope: Scope, mark: str, name: str, index: str | None, rest: str, node: Node, quoted: bool) -> list[Piece]:
     """``$@``, ``${array[@]}``, ``${#array[@]}``."""
     offset = node.start_byte
     if name in "@*":

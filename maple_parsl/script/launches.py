@@ -85,9 +85,7 @@ def run(walker: Walker, made: Command) -> frozenset[int]:
         return used | frozenset(i + at for i in inside.used)
     if programs.is_training(words[at:]) or (inside.opaque and walker.context == "task"):
         program = replace(made, words=words[at:])
-        walker.sink.append(
-            Launch("", "none", program, (), words[at:], row, (), environment, opaque=inside.opaque)
-        )
+        walker.sink.append(Launch("", "none", program, (), words[at:], row, (), environment, opaque=inside.opaque))
     return used | frozenset(i + at for i in inside.used)
 
 
@@ -103,9 +101,7 @@ def _submitted(walker: Walker, made: Command) -> frozenset[int]:
     return frozenset(range(len(made.words)))
 
 
-def _peel(
-    words: tuple[Arg, ...], environment: dict[str, Variable]
-) -> tuple[tuple[Wrapper, ...], int, frozenset[int]]:
+def _peel(words: tuple[Arg, ...], environment: dict[str, Variable]) -> tuple[tuple[Wrapper, ...], int, frozenset[int]]:
     """Wrappers at the front; what ``env`` sets is added to the environment."""
     row: list[Wrapper] = []
     used: set[int] = set()
@@ -316,9 +312,7 @@ def _shell(
     return _Inside(row, tuple(script), False, used)
 
 
-def _from_document(
-    walker: Walker, context: Context, environment: Mapping[str, Variable], by: str
-) -> list[Launch]:
+def _from_document(walker: Walker, context: Context, environment: Mapping[str, Variable], by: str) -> list[Launch]:
     document = walker.document
     if document is None:
         return []

@@ -27,7 +27,7 @@ def changed(found: Value, rest: str, operator: str, name: str) -> Value:
             return const(tail[: int(part[2])] if part[2] else tail)
         symbol = found.symbol
         if symbol and symbol.kind in ("job_id", "random") and -9 <= start < 0 and not part[2]:
-            return sym(symbol.kind, symbol.detail, 0, 10 ** -start - 1, derived=True)
+            return sym(symbol.kind, symbol.detail, 0, 10**-start - 1, derived=True)
     if operator in "^," and known is not None:
         return const(known.upper() if rest.startswith("^^") else known.lower() if rest.startswith(",,") else known)
     symbol = found.symbol

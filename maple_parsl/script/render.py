@@ -256,6 +256,18 @@ def _launch(plan: Plan) -> Iterator[ScriptLine]:
         "# --- Launch",
         'export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh" MAPLE_START="$MAPLE_RUN_DIR/bin/start.sh"',
     )
+    if launch.dialect == "openmpi":
+        yield from _text(
+            'export LD_LIBRARY_PATH="${LD_LIBRARY_PATH-}" PYTHONPATH="${PYTHONPATH-}" # -x complains of unset ones'
+        )
+    if launch.carries:
+        yield from _text(
+            "# The framework's launcher reaches the other nodes over ssh, which carries no variables.",
+            'export DS_ENV_FILE="$MAPLE_RUN_DIR/carried.env"',
+            f"for MAPLE_NAME in {' '.join(launch.carries)}; do",
+            '  [ -z "${!MAPLE_NAME-}" ] || printf \'%s=%s\\n\' "$MAPLE_NAME" "${!MAPLE_NAME}"',
+            'done | maple_put "$DS_ENV_FILE"',
+        )
     rows = folded(("maple_launch", *starter), indent="  ") if starter else ["maple_launch"]
     yield from _text(*(row for row in rows[:-1]), rows[-1] + " \\", *("  " + row for row in folded(inner)))
     yield from ()

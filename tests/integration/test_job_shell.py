@@ -242,6 +242,19 @@ def test_term_leaves_a_record_at_once_and_stops_the_launcher(tmp_path: Path) -> 
     assert exit_record(tmp_path)["reason"] == "terminated"
 
 
+def test_term_during_set_up_leaves_a_record_too(tmp_path: Path) -> None:
+    body = "sleep 1.5; maple_launch touch $MAPLE_RUN_DIR/ran; maple_finish"
+    process = subprocess.Popen(batch(tmp_path, body), env=CLEAN, stderr=-3)
+    deadline = time.time() + 10
+    while not (tmp_path / "started.json").exists() and time.time() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 143
+    assert exit_record(tmp_path)["reason"] == "terminated"
+    assert not (tmp_path / "ran").exists()
+
+
 def test_the_scripts_own_timer_tells_the_processes(tmp_path: Path) -> None:
     handler = tmp_path / "handler.py"
     handler.write_text(HANDLER)

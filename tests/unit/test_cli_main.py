@@ -39,7 +39,7 @@ def test_help_imports_no_verb_and_no_rich() -> None:
 @pytest.mark.parametrize(
     "words,code,text",
     [
-        (["siets"], 2, "unknown command 'siets'; did you mean sites?"),
+        (["siets"], 2, "unknown command 'siets'; did you mean sites"),
         (["sites", "shwo"], 2, "shwo"),
         (["sites", "--nonsense"], 2, "--nonsense"),
         (["sites", "show"], 2, "NAME"),

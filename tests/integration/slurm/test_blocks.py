@@ -33,6 +33,13 @@ def launch(command, run_dir, stderr=None):
 if __name__ == "__main__":
     with workflow(plan, lease_seconds=8, heartbeat_period=3, heartbeat_threshold=9, strategy_period=1) as kernel:
         here = os.getcwd()
+        if sys.argv[2] == "limit":
+            try:
+                launch(launch_command(plan, 5), f"{here}/limit").result()
+            except Exception as error:
+                print("limit", error.exitcode, flush=True)
+            time.sleep(1)
+            os.system("squeue --steps --noheader --format=%i | grep -v batch | sed 's/^/step /'; echo steps")
         for number in range(int(sys.argv[1])):
             begin = time.monotonic()
             code = launch(launch_command(plan, 60), f"{here}/launch{number}", stderr=f"{here}/err{number}").result()
@@ -103,3 +110,11 @@ def test_a_driver_whose_machine_dies_leaves_no_block(slurm: Testbed, driver: lis
         assert time.monotonic() - begin < 40
         time.sleep(0.2)
     print(f"gone after {time.monotonic() - begin:.1f} s")
+
+
+def test_the_limit_of_a_launch_ends_every_process(slurm: Testbed, driver: list[str], tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import time; time.sleep(300)\n")
+    done = subprocess.run([*driver, "0", "limit"], capture_output=True, text=True, timeout=120, check=False)
+    said = [line for line in done.stdout.splitlines() if line.startswith(("limit", "step"))]
+    assert said == ["limit 124", "steps"], done.stdout + done.stderr
+    assert json.loads((tmp_path / "limit" / "exit.json").read_text())["reason"] == "terminated"

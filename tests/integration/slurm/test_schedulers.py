@@ -241,3 +241,47 @@ def test_accounting_knows_older_jobs(
         assert time.monotonic() < end
         time.sleep(0.5)
     assert [found.job_id for found in scheduler.find(["maple-old"])["maple-old"]] == [str(job)]
+
+
+def test_a_requeued_job_waits_and_counts_its_starts(on_path: Testbed) -> None:
+    job = on_path.submit(
+        "#!/bin/bash\n[ ${SLURM_RESTART_COUNT:-0} = 1 ] && exit 0\nsleep 300\n", "--requeue", "-o", "/dev/null"
+    )
+    waited(Slurm(), str(job), JobState.running)
+    on_path.run(["scontrol", "requeue", str(job)])
+    info = waited(Slurm(), str(job), JobState.pending)
+    assert info.restarts == 1
+    end = time.monotonic() + 30
+    while Slurm().query([str(job)])[str(job)].reason != "BeginTime":
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    on_path.release(job)
+    assert waited(Slurm(), str(job)).state is JobState.done
+
+
+def test_the_parts_of_a_heterogeneous_job_are_one(on_path: Testbed) -> None:
+    script = "#!/bin/bash\n#SBATCH -N1\n#SBATCH hetjob\n#SBATCH -N1\nsleep 300\n"
+    job = str(on_path.submit(script, "-J", "maple-het", "-o", "/dev/null"))
+    assert waited(Slurm(), job, JobState.running).name == "maple-het"
+    assert Slurm().query([f"{job}+1"])[f"{job}+1"].state is JobState.running
+    Slurm().cancel(job)
+    assert waited(Slurm(), job).state is JobState.cancelled
+
+
+def test_a_job_script_cannot_be_submitted_twice_by_a_doubt(
+    on_path: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """sbatch gets the job in and its answer is lost: the caller learns of the doubt and finds the job."""
+    plan = site.plan(tmp_path, SLEEP, "lost-answer")
+    real = commands.run
+
+    def lose(argv: Any, **options: Any) -> Any:
+        answer = real(argv, **options)
+        if argv[0] == "sbatch":
+            raise SchedulerError("sbatch did not answer within 60 s")
+        return answer
+
+    monkeypatch.setattr(commands, "run", lose)
+    with pytest.raises(SchedulerError, match="the job may exist, look for it by its name maple-lost-answer"):
+        Slurm().submit(plan, site.script_of(plan))
+    assert len(Slurm().find([plan.job_name])[plan.job_name]) == 1

@@ -13,7 +13,7 @@ from typing import Any
 
 MINIAPPS = Path(__file__).resolve().parents[3] / "maple_parsl" / "miniapps"
 SEVERAL = Path(__file__).resolve().with_name("several.py")
-TIMEOUT = 240
+TIMEOUT = 500
 """Seconds after which a run counts as hung, on a slow and busy machine."""
 
 

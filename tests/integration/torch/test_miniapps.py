@@ -19,7 +19,7 @@ import pytest
 from .conftest import EVERY, STEPS, gpt_command
 from .harness import SEVERAL, Run, clean_environment, run, torchrun_command
 
-pytestmark = [pytest.mark.torch, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(1100)]
 
 MODELS = ("bert", "vit", "resnet", "unet")
 PARADIGMS = ("ddp", "fsdp", "tp", "pp")
@@ -105,13 +105,14 @@ def test_3d_learns_as_ddp_does_and_resumes(gpt_run: Callable[[str], Run], train_
     command = [*gpt_command(train_py, "3d", 8), "--batch-size", "16"]
     first = run([*command, "--steps", str(EVERY)], tmp_path)
     assert first.code == 0, first.stderr
-    second = run(command, tmp_path, MAPLE_RESUME="1")
+    second = run([*command, "--steps", str(EVERY + 5)], tmp_path, MAPLE_RESUME="1")
     assert second.code == 0, second.stderr
     assert "Warning" not in first.stderr + second.stderr
     starts = second.events("start")
     assert [start["step"] for start in starts] == [0, EVERY]
     assert starts[0]["layout"] == {"dp": 2, "pp": 2, "tp": 2}
-    assert second.losses() == pytest.approx(gpt_run("ddp").losses(), rel=1e-3)
+    expected = {step: loss for step, loss in gpt_run("ddp").losses().items() if step <= EVERY + 5}
+    assert second.losses() == pytest.approx(expected, rel=1e-3)
     files = second.ranks()
     assert [(file["replica"], file["scope"]) for file in files] == [
         (replica, f"stage {stage} of 2") for replica in (0, 1) for stage in (0, 1) for _ in (0, 1)

@@ -1,0 +1,126 @@
+"""The batch system: what it asks of a job, and its queues."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from maple_parsl.site.base import Facts, Line, Model, Name
+from maple_parsl.walltime import Walltime
+
+
+class Scheduler(Facts):
+    """The batch system and what it asks of every job.
+
+    Attributes:
+        kind: batch system; ``none`` runs on this machine; ``lsf`` only describes retired sites.
+        shebang: first line of the script; PBS sites with modules need a login shell.
+        account: whether a job must name an account (project, allocation).
+        account_hint: the form of account names, shown when one is missing; never appended silently.
+        account_pattern: regular expression the account must match, where the site enforces one.
+        queue_option: what the queue's name is called here: a partition, a QOS or a PBS queue.
+        min_walltime, default_walltime: shortest accepted; what a job gets that states none.
+        max_array: most elements in one job array.
+        poll_seconds: shortest interval between status queries, seconds.
+        requeue: whether a job may be requeued by its owner. Absent: unknown.
+        signal: whether the scheduler can signal the script before the limit (Slurm's --signal).
+        limits_command: prints the live limits.
+        clusters: value for Slurm's --clusters, where several clusters share a login node.
+    """
+
+    kind: Literal["slurm", "pbs", "lsf", "none"]
+    version: str | None = None
+    shebang: Literal["#!/bin/bash", "#!/bin/bash -l"] = "#!/bin/bash"
+    account: Literal["required", "optional"] = "required"
+    account_hint: str | None = None
+    account_pattern: str | None = None
+    queue_option: Literal["partition", "qos", "queue"] | None = None
+    min_walltime: Walltime | None = None
+    default_walltime: Walltime | None = None
+    max_array: int | None = None
+    poll_seconds: int = 60
+    requeue: bool | None = None
+    signal: bool = False
+    limits_command: str | None = None
+    clusters: str | None = None
+
+
+class Directives(Facts):
+    """How a job's resources are written at this site.
+
+    Attributes:
+        always: directives added to every script, without the ``#SBATCH``/``#PBS`` prefix.
+        gpu_request: how GPUs are asked for. ``none``: whole nodes, never written. ``gpus-per-node``,
+            ``gpus`` (the job's total), ``gres`` (Slurm), ``select-ngpus`` (in the PBS chunk).
+        tasks: how tasks are written: ``ntasks-per-node``, ``ntasks`` (the total), or ``none``.
+        cpus_per_task: whether --cpus-per-task is written (Slurm).
+        memory: ``forbidden``, ``unneeded`` (whole nodes), ``whole-node`` (``--mem=0`` unless stated), or
+            ``required`` (the user must state it or the node kind gives it).
+        exclusive: ask for whole nodes explicitly (Slurm ``--exclusive``), where nodes are shared by default.
+        forbidden: option names the site rejects, such as ``--gres``.
+        forbidden_note: what happens with a forbidden option.
+    """
+
+    always: tuple[Line, ...] = ()
+    gpu_request: Literal["none", "gpus-per-node", "gpus", "gres", "select-ngpus"]
+    tasks: Literal["ntasks-per-node", "ntasks", "none"] = "ntasks-per-node"
+    cpus_per_task: bool = True
+    memory: Literal["forbidden", "unneeded", "whole-node", "required"] = "unneeded"
+    exclusive: bool = False
+    forbidden: tuple[str, ...] = ()
+    forbidden_note: str | None = None
+
+
+class Band(Model):
+    """Limits that hold for a range of node counts (routing queues, bins)."""
+
+    min_nodes: int = 1
+    max_nodes: int
+    max_walltime: Walltime
+    via: str | None = None
+
+
+class Queue(Model):
+    """A queue, partition or QOS as the user names it.
+
+    Attributes:
+        kinds: the node kinds it offers, its default first.
+        min_nodes, max_nodes, max_walltime: per job. Absent: unknown (or, for max_nodes, no cap: see note).
+        bands: limits by node count, where they differ; they win over max_walltime.
+        partition, qos: what is really written, where it differs from the name.
+        max_gpus: devices of one job in total; ``max_gpus_per_node`` per node.
+        shared: nodes are shared with other jobs, so a job may ask for a part of one.
+        exclusive: whole nodes are given and charged, whatever is asked.
+        batch: scripts may be submitted (false: interactive only).
+        open: anyone may use it (false: by request).
+        default: what a job gets that names no queue.
+        charge: node-hours charged per node-hour used. Absent: unknown.
+        directives: extra directives for jobs in this queue.
+    """
+
+    name: Name
+    kinds: tuple[Name, ...] = Field(min_length=1)
+    min_nodes: int | None = None
+    max_nodes: int | None = None
+    max_walltime: Walltime | None = None
+    bands: tuple[Band, ...] = ()
+    partition: str | None = None
+    qos: str | None = None
+    max_gpus: int | None = None
+    max_gpus_per_node: int | None = None
+    shared: bool = False
+    exclusive: bool = False
+    batch: bool = True
+    open: bool = True
+    default: bool = False
+    preemptible: bool = False
+    charge: float | None = None
+    directives: tuple[Line, ...] = ()
+    note: str | None = None
+
+
+class Queues(Facts):
+    """The site's queues, in the order a person would try them."""
+
+    entry: tuple[Queue, ...] = Field(min_length=1)
