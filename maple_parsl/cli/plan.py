@@ -70,7 +70,7 @@ def _show(made: Plan, map: bool) -> None:
 
         screen.print(table(made))
     else:
-        screen.print(clean(made.script), soft_wrap=True)
+        screen.file.write(clean(made.script))  # as it is: rich would measure every line of it
     print_findings(screen, made.findings)
 
 
