@@ -177,11 +177,30 @@ class Request(Part):
 
     @classmethod
     def of(cls, **fields: Any) -> Request:
-        """Build a request; malformed values raise :class:`RequestError` in plain words."""
+        """Build a request; malformed values raise :class:`RequestError` in plain words.
+
+        The fields of ``environment`` and ``parallelism`` may stand by themselves, as on the command line:
+        ``conda="my-env"``, ``modules=["cuda"]``, ``tp=4``.
+        """
+        given = {key: value for key, value in fields.items() if value is not None}
+        for part, kind in (("environment", SoftwareEnvironment), ("parallelism", Parallelism)):
+            own = {key: given.pop(key) for key in kind.model_fields if key in given}
+            if own and part in given:
+                raise RequestError(f"{part}: state either {part}= or {', '.join(f'{key}=' for key in own)}, not both")
+            if own:
+                given[part] = own
         try:
-            return cls.model_validate({k: v for k, v in fields.items() if v is not None})
+            return cls.model_validate(given)
         except ValidationError as error:
             raise RequestError(explain(error)) from None
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches
+
+    known = [*Request.model_fields, *SoftwareEnvironment.model_fields, *Parallelism.model_fields]
+    close = [field for field in known if name in field] or get_close_matches(name, known, 3)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
 def explain(error: ValidationError) -> str:
@@ -190,7 +209,7 @@ def explain(error: ValidationError) -> str:
     for item in error.errors(include_url=False):
         place = ".".join(str(part) for part in item["loc"]) or "request"
         if item["type"] == "extra_forbidden":
-            lines.append(f"{place}: no such field")
+            lines.append(f"{place}: no such field{_nearest(str(item['loc'][-1]))}")
             continue
         message = item["msg"].removeprefix("Value error, ")
         given = repr(item["input"])

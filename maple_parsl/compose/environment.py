@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from maple_parsl.template import Template
 
 _LAUNCH_SETS = frozenset("RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT".split())
+_CONDA_HOOK = 'eval "$(conda shell.bash hook)"'
 _NO_MODULE = "command -v module >/dev/null 2>&1 || . /etc/profile"
 
 
@@ -45,6 +46,16 @@ def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
             Step(line=line, origin=context.fact(f"{where}.framework", facts, "the site's own PyTorch"))
             for line in facts.framework
         ]
+        if not facts.framework and not request.setup and site.scheduler.kind != "none":
+            context.finding(
+                "no-framework",
+                "ENVIRONMENT",
+                "warning",
+                f"{site.name} has no PyTorch that Maple knows of, and none was stated: python3 may find no torch",
+                evidence=facts.framework_note or facts.source,
+                fix="state --venv, --conda, --container or --module"
+                + (f" ({facts.framework_note.rstrip('.')})" if facts.framework_note else ""),
+            )
     if facts.network_prepend and shape.nodes > 1:
         paths = ":".join(quote(path) for path in facts.network_prepend)
         steps.append(
@@ -57,9 +68,9 @@ def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
         _refuse_broken(context, line)
         steps.append(Step(line=line, origin=stated()))
     activate = next((i for i, step in enumerate(steps) if step.line.startswith("conda activate")), None)
-    if activate is not None:
+    if activate is not None and all(step.line != _CONDA_HOOK for step in steps[:activate]):
         hook = Origin(layer="maple", why="a job's shell has no conda function of its own")
-        steps.insert(activate, Step(line='eval "$(conda shell.bash hook)"', origin=hook))
+        steps.insert(activate, Step(line=_CONDA_HOOK, origin=hook))
     if any(step.line.startswith("module ") for step in steps):
         guard = Origin(layer="maple", why="a job sent from a bare shell has no module command yet")
         steps.insert(0, Step(line=_NO_MODULE, origin=guard))

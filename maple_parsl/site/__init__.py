@@ -15,8 +15,26 @@ from maple_parsl.site.launching import Environment, Launcher, Rendezvous
 from maple_parsl.site.nodes import Device, NodeKind
 
 __all__ = [
-    "Band", "Defaults", "Detect", "Device", "Directives", "Environment", "Facts", "Launcher", "Line", "Model", "Name",
-    "NodeKind", "Queue", "Queues", "Remote", "Rendezvous", "Scheduler", "Site", "Storage", "Variable",
+    "Band",
+    "Defaults",
+    "Detect",
+    "Device",
+    "Directives",
+    "Environment",
+    "Facts",
+    "Launcher",
+    "Line",
+    "Model",
+    "Name",
+    "NodeKind",
+    "Queue",
+    "Queues",
+    "Remote",
+    "Rendezvous",
+    "Scheduler",
+    "Site",
+    "Storage",
+    "Variable",
 ]
 
 

@@ -10,7 +10,6 @@ from maple_parsl.site.base import Facts, Line, Model, Name
 from maple_parsl.walltime import Walltime
 
 
-
 class Scheduler(Facts):
     """The batch system and what it asks of every job.
 

@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 from maple_parsl.site.base import Facts, Line, Model, Name, Variable
 
 
-
 class Device(Model):
     """One device as the framework sees it, and the cores closest to it.
 

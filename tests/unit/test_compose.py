@@ -265,3 +265,29 @@ def test_size_of_a_plan_does_not_grow_with_nodes() -> None:
     assert large.ranks.world_size == 127488
     assert large.ranks[127487].node == 10623
     assert abs(len(small.script) - len(large.script)) < 200
+
+
+def test_without_any_pytorch_the_plan_says_so() -> None:
+    plan = cases.plan("stampede3", node_kind="h100", queue="h100")
+    found = next(f for f in plan.findings if f.rule == "no-framework")
+    assert found.severity == "warning"
+    assert "--venv" in (found.fix or "")
+    own = cases.plan("stampede3", node_kind="h100", queue="h100", venv="/scratch/me/venv")
+    assert not [f for f in own.findings if f.rule == "no-framework"]
+
+
+def test_the_conda_hook_stands_once() -> None:
+    plan = cases.plan("stampede3", node_kind="pvc", queue="pvc")
+    lines = [step.line for step in plan.setup]
+    assert len(lines) == len(set(lines))
+    assert "conda activate pytorch" in lines
+
+
+def test_python_takes_the_names_of_the_command_line() -> None:
+    request = Request.of(script="t.py", conda="mine", modules=["cuda"], tp=2)
+    assert (request.environment.conda, request.environment.modules) == ("mine", ("cuda",))
+    assert request.parallelism.tp == 2
+    with pytest.raises(RequestError, match="not both"):
+        Request.of(script="t.py", venv="/v", environment={"conda": "mine"})
+    with pytest.raises(RequestError, match="gpus: no such field; did you mean gpus_per_node"):
+        Request.of(script="t.py", gpus=4)
