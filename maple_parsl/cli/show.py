@@ -73,16 +73,17 @@ _FIXED = (
 def print_script(screen: Console, plan: Plan) -> None:
     """The script without the parts that are the same in every one."""
     ends, left_out = "", 0
+    write = screen.file.write  # as it is: rich would measure every line
     for line in clean(plan.script).rstrip("\n").split("\n"):
         if ends and line != ends:
             left_out += 1
             continue
         if ends:
-            screen.print(f"  ... {left_out} lines, the same in every script ...", style="dim")
+            write(f"  ... {left_out} lines, the same in every script ...\n")
             ends, left_out = "", 0
-        screen.print(line, soft_wrap=True)
+        write(f"{line}\n")
         ends = next((last for first, last in _FIXED if line.startswith(first)), "")
-    screen.print()
+    write("\n")
 
 
 def print_why(screen: Console, plan: Plan) -> None:

@@ -124,6 +124,9 @@ def exports(context: Context, target: Target, template: Template, shape: Shape) 
         kind.backend,
         context.fact(f"kinds.{target.kind_name}.backend", kind, "collective backend"),
     )
+    if kind.torch_device == "cpu" and (template.framework == "deepspeed" or request.paradigm == "zero"):
+        why = "DeepSpeed looks for GPUs unless it is told otherwise"
+        put("DS_ACCELERATOR", "cpu", Origin(layer="computed", why=why))
     threads = _threads(shape, template)
     if threads:
         why = "one thread pool per process, not one per core of the node for each"

@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--pp", type=int, help="3d: number of pipeline stages")
     add("--tp", type=int, help="3d: number of tensor parallel shards")
     add("--microbatches", type=int, help="pp, 3d: pieces of a batch (default: 4, or one per stage)")
-    add("--schedule", choices=("gpipe", "1f1b"), default="1f1b", help="pp, 3d: order of the micro-batches")
+    add("--schedule", choices=("gpipe", "1f1b"), default="gpipe", help="pp, 3d: order of the micro-batches")
     add("--local_rank", "--local-rank", type=int, help=argparse.SUPPRESS)  # some launchers append it
     return parser
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from typing import TYPE_CHECKING, Protocol
 
+from maple_parsl.script import parameters
 from maple_parsl.script.arithmetic import evaluate
 from maple_parsl.script.model import Arg, Variable
 from maple_parsl.script.syntax import Code, Piece
@@ -122,9 +122,7 @@ def pieces(scope: Scope, node: Node, quoted: bool) -> list[Piece]:
     return _unescaped(code, start, node.end_byte, _ESCAPE)
 
 
-def between(
-    scope: Scope, node: Node, start: int, end: int, escape: re.Pattern[str], quoted: bool
-) -> list[Piece]:
+def between(scope: Scope, node: Node, start: int, end: int, escape: re.Pattern[str], quoted: bool) -> list[Piece]:
     """Text from ``start`` to ``end`` with the expansions among a node's children carried out."""
     found: list[Piece] = []
     at = start
@@ -254,9 +252,7 @@ def _parameter(scope: Scope, text: str, node: Node, quoted: bool) -> list[Piece]
     return _value_pieces(found, offset, quoted)
 
 
-def _all(
-    scope: Scope, mark: str, name: str, index: str | None, rest: str, node: Node, quoted: bool
-) -> list[Piece]:
+def _all(scope: Scope, mark: str, name: str, index: str | None, rest: str, node: Node, quoted: bool) -> list[Piece]:
     """``$@``, ``${array[@]}``, ``${#array[@]}``."""
     offset = node.start_byte
     if name in "@*":
@@ -335,30 +331,7 @@ def _operated(scope: Scope, found: Value, rest: str, operator: str, node: Node, 
     if operator in _OPERATORS:
         other = _default(scope, node, operator)
         return _with_default(scope, found, other, operator, node, name)
-    known = found.text
-    if operator in "%#":
-        return _stripped(scope, found, rest, node)
-    if operator == "/" and known is not None:
-        everywhere = rest.startswith("//")
-        pattern, _, new = rest.lstrip("/").partition("/")
-        if not re.search(r"[*?\[\]$`]", pattern + new):
-            pattern, new = pattern.replace("\\", ""), new.replace("\\", "")
-            return const(known.replace(pattern, new) if everywhere else known.replace(pattern, new, 1))
-        return unknown(rest)
-    if operator == ":" and (part := re.match(r":\s*\(?(-?\d{1,6})\)?(?::(\d{1,6}))?\s*\Z", rest)):
-        start = int(part[1])
-        if known is not None:
-            tail = known[start:] if start >= -len(known) else known
-            return const(tail[: int(part[2])] if part[2] else tail)
-        symbol = found.symbol
-        if symbol and symbol.kind in ("job_id", "random") and -9 <= start < 0 and not part[2]:
-            return sym(symbol.kind, symbol.detail, 0, 10 ** -start - 1, derived=True)
-    if operator in "^," and known is not None:
-        return const(known.upper() if rest.startswith("^^") else known.lower() if rest.startswith(",,") else known)
-    symbol = found.symbol
-    if symbol and symbol.kind != "unknown":
-        return Value((Symbol(symbol.kind, symbol.detail, derived=True),))
-    return unknown(name + rest)
+    return parameters.changed(found, rest, operator, name)
 
 
 def _default(scope: Scope, node: Node, operator: str) -> Value:
@@ -398,32 +371,6 @@ def _with_default(scope: Scope, found: Value, other: Value, operator: str, node:
     if operator in (":=", "="):
         scope.assign(name, result, scope.code.node(node), node.start_byte, "default")
     return result
-
-
-def _stripped(scope: Scope, found: Value, rest: str, node: Node) -> Value:
-    operator = rest[:2] if rest[:2] in ("%%", "##") else rest[:1]
-    pattern = rest[len(operator) :].strip("\"'")
-    known = found.text
-    if "$" in pattern or "`" in pattern:
-        return unknown(rest)
-    if known is not None and len(known) <= 4096:
-        ends = [known[n:] if operator[0] == "%" else known[:n] for n in range(len(known) + 1)]
-        order = range(len(known) + 1)
-        if operator in ("%", "##"):
-            order = range(len(known), -1, -1)
-        pattern = pattern.replace("\\", "")
-        for n in order:
-            if fnmatch.fnmatchcase(ends[n], pattern):
-                return const(known[:n] if operator[0] == "%" else known[n:])
-        return found
-    symbol = found.symbol
-    if symbol and symbol.kind != "unknown":
-        if symbol.kind == "job_id":
-            return Value((Symbol("job_id", symbol.detail, 0, None),))
-        if symbol.kind.endswith("host") and pattern.startswith((".", "*.")):
-            return Value((Symbol(symbol.kind, "short"),))
-        return Value((Symbol(symbol.kind, symbol.detail, derived=True),))
-    return unknown(str(found) + rest)
 
 
 def heredoc(scope: Scope, body: Node, expands: bool) -> list[tuple[Part, int, bool]]:

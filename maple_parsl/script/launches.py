@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from maple_parsl.script import configs, options, wrappers
+from maple_parsl.script import configs, options, programs, wrappers
 from maple_parsl.script.model import Arg, Command, Context, Launch, Option, Variable, Wrapper
 from maple_parsl.script.syntax import Code
 from maple_parsl.script.text import Lines
-from maple_parsl.script.values import Part, Symbol, Value, const
+from maple_parsl.script.values import Part, Value, const
 
 if TYPE_CHECKING:
     from maple_parsl.script.walk import Walker
@@ -38,24 +38,11 @@ _MODULES = {
 FRAMEWORKS = frozenset(["torchrun", "accelerate", "deepspeed", "composer", "horovodrun", "lightning", "ray"])
 STEPS = frozenset(["srun", "mpiexec", "mpirun", "ibrun", "jsrun", "aprun", "pdsh", "pbsdsh", "ssh"])
 _SHELLS = frozenset("bash sh dash zsh ksh ash".split())
-_NOT_TRAINING = frozenset("pip venv compileall site ensurepip zipfile json.tool http.server nltk.downloader".split())
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*\Z")
 _DEEPEST = 12
 
 
 def is_launcher(name: str) -> bool:
     return name in _LAUNCHERS
-
-
-def base_name(arg: Arg) -> str:
-    """Last part of a path, where its end is certain."""
-    parts = arg.value.parts
-    last = parts[-1] if parts else ""
-    if not isinstance(last, str):
-        return ""
-    if len(parts) > 1 and "/" not in last:
-        return ""
-    return last.rpartition("/")[2]
 
 
 def spliced(words: Sequence[Arg]) -> Row | None:
@@ -96,11 +83,9 @@ def run(walker: Walker, made: Command) -> frozenset[int]:
     if inside.children:
         walker.sink.extend(inside.children)
         return used | frozenset(i + at for i in inside.used)
-    if _is_program(words[at:]) or (inside.opaque and walker.context == "task"):
+    if programs.is_training(words[at:]) or (inside.opaque and walker.context == "task"):
         program = replace(made, words=words[at:])
-        walker.sink.append(
-            Launch("", "none", program, (), words[at:], row, (), environment, opaque=inside.opaque)
-        )
+        walker.sink.append(Launch("", "none", program, (), words[at:], row, (), environment, opaque=inside.opaque))
     return used | frozenset(i + at for i in inside.used)
 
 
@@ -116,20 +101,18 @@ def _submitted(walker: Walker, made: Command) -> frozenset[int]:
     return frozenset(range(len(made.words)))
 
 
-def _peel(
-    words: tuple[Arg, ...], environment: dict[str, Variable]
-) -> tuple[tuple[Wrapper, ...], int, frozenset[int]]:
+def _peel(words: tuple[Arg, ...], environment: dict[str, Variable]) -> tuple[tuple[Wrapper, ...], int, frozenset[int]]:
     """Wrappers at the front; what ``env`` sets is added to the environment."""
     row: list[Wrapper] = []
     used: set[int] = set()
     at = 0
     while at < len(words) and len(row) < 12:
         rest = words[at:]
-        found = wrappers.measure(base_name(rest[0]), rest)
+        found = wrappers.measure(programs.base_name(rest[0]), rest)
         if found is None:
             break
         kind, length, variables = found
-        row.append(Wrapper(base_name(rest[0]), kind, rest[:length], rest[0].place))
+        row.append(Wrapper(programs.base_name(rest[0]), kind, rest[:length], rest[0].place))
         for name, value, place in variables:
             environment[name] = Variable(name, value, True, place)
         at += length
@@ -138,7 +121,7 @@ def _peel(
 
 def _launcher(words: tuple[Arg, ...]) -> tuple[str, str, int] | None:
     """Launcher, grammar and number of words its name takes."""
-    name = base_name(words[0])
+    name = programs.base_name(words[0])
     if name in _LAUNCHERS:
         launcher, grammar = _LAUNCHERS[name]
         taken = 1
@@ -151,7 +134,7 @@ def _launcher(words: tuple[Arg, ...]) -> tuple[str, str, int] | None:
             if launcher == "lightning" and len(words) > 2 and words[2].value.text in ("model", "run"):
                 taken = 3
         return launcher, grammar, taken
-    if _PYTHON.match(name):
+    if programs.PYTHON.match(name):
         at = 1
         while at < len(words):
             text = words[at].value.text or ""
@@ -165,8 +148,8 @@ def _launcher(words: tuple[Arg, ...]) -> tuple[str, str, int] | None:
             if not text.startswith("-") or text == "-c":
                 break
             at += 2 if text in ("-W", "-X") else 1
-        if at < len(words) and base_name(words[at]) in ("torchrun", "deepspeed", "composer"):
-            inner = base_name(words[at])
+        if at < len(words) and programs.base_name(words[at]) in ("torchrun", "deepspeed", "composer"):
+            inner = programs.base_name(words[at])
             return inner, inner, at + 1
     return None
 
@@ -197,7 +180,7 @@ def _launch(
     config, config_found = configs.of(walker, launcher, parsed)
     launch = Launch(
         launcher,
-        _dialect(launcher, base_name(words[0]), parsed),
+        programs.dialect(launcher, programs.base_name(words[0]), parsed),
         made,
         parsed,
         program,
@@ -265,7 +248,7 @@ def _inside(
     if at >= len(words) or depth > _DEEPEST:
         return _Inside(row, (), False, used)
     rest = words[at:]
-    name = base_name(rest[0])
+    name = programs.base_name(rest[0])
     found = _launcher(rest)
     if found is not None and (depth > 0 or row):
         launch, more = _launch(walker, replace(made, words=rest, context=context), found, (), environment, depth)
@@ -307,7 +290,7 @@ def _shell(
     while index < len(rest):
         text = rest[index].value.text or ""
         if re.match(r"-[a-zA-Z]*c[a-zA-Z]*\Z", text) and not text.startswith("--"):
-            row = (*row, Wrapper(base_name(rest[0]), "shell", rest[: index + 1], rest[0].place))
+            row = (*row, Wrapper(programs.base_name(rest[0]), "shell", rest[: index + 1], rest[0].place))
             if index + 1 >= len(rest):
                 return _Inside(row, (), False, used)
             body = rest[index + 1]
@@ -317,20 +300,19 @@ def _shell(
         if not text.startswith(("-", "+")) or not text:
             break
         index += 2 if text in ("-o", "+o", "--rcfile", "--init-file") else 1
-    row = (*row, Wrapper(base_name(rest[0]), "shell", rest[:index], rest[0].place))
+    row = (*row, Wrapper(programs.base_name(rest[0]), "shell", rest[:index], rest[0].place))
     if index >= len(rest) or (rest[index].value.text == "-s"):
-        return _Inside(row, tuple(_from_document(walker, context, environment, base_name(rest[0]))), False, used)
+        started = tuple(_from_document(walker, context, environment, programs.base_name(rest[0])))
+        return _Inside(row, started, False, used)
     script = _file(
-        walker, rest[index].value, rest[index + 1 :], environment, context, worker, base_name(rest[0])
+        walker, rest[index].value, rest[index + 1 :], environment, context, worker, programs.base_name(rest[0])
     )
     if script is None:
         return _Inside(row, (), True, used)
     return _Inside(row, tuple(script), False, used)
 
 
-def _from_document(
-    walker: Walker, context: Context, environment: Mapping[str, Variable], by: str
-) -> list[Launch]:
+def _from_document(walker: Walker, context: Context, environment: Mapping[str, Variable], by: str) -> list[Launch]:
     document = walker.document
     if document is None:
         return []
@@ -366,45 +348,4 @@ def _file(
     return walker.nested(Code(read[1], Lines(read[1], read[0])), context, list(arguments), environment, text, worker)
 
 
-def _dialect(launcher: str, name: str, parsed: tuple[Option, ...]) -> str:
-    if launcher not in ("mpiexec", "mpirun"):
-        return {"srun": "slurm"}.get(launcher, launcher)
-    if "openmpi" in name or name in ("orterun", "prterun"):
-        return "openmpi"
-    if "hydra" in name or "mpich" in name:
-        return "hydra"
-    flags = {o.flag for o in parsed}
-    if flags & {"--map-by", "-map-by", "-x", "--mca", "-mca", "--oversubscribe", "-oversubscribe", "-npernode",
-                "--npernode", "--allow-run-as-root", "--bind-to", "-bind-to", "--report-bindings", "-H"}:  # fmt: skip
-        return "openmpi"
-    if flags & {"--cpu-bind", "--depth", "-d", "--ppn", "--no-vni", "--line-buffer", "--mem-bind", "--gpu-bind"}:
-        return "pals"
-    if flags & {"-ppn", "-perhost", "-genv", "-genvall", "-f", "-bootstrap", "-genvlist", "-hosts", "-iface"}:
-        return "hydra"
-    return "unknown"
-
-
-def _is_program(words: tuple[Arg, ...]) -> bool:
-    """Whether words that no launcher starts are a training program: Python with a script or module."""
-    name = base_name(words[0])
-    if name.endswith(".py"):
-        return True
-    if not _PYTHON.match(name):
-        return False
-    at = 1
-    while at < len(words):
-        text = words[at].value.text
-        if text is None:
-            return True
-        if text == "-m":
-            module = (words[at + 1].value.text or "x") if at + 1 < len(words) else ""
-            return bool(module) and module.split(".")[0] not in _NOT_TRAINING and module not in _NOT_TRAINING
-        if text in ("-c", "-", "-V", "--version"):
-            return False
-        if not text.startswith("-"):
-            return True
-        at += 2 if text in ("-W", "-X") else 1
-    return False
-
-
-__all__ = ["FRAMEWORKS", "STEPS", "Symbol", "base_name", "is_launcher", "run", "spliced"]
+__all__ = ["FRAMEWORKS", "STEPS", "is_launcher", "run", "spliced"]

@@ -24,7 +24,7 @@ from maple_parsl.script.model import (
     Variable,
 )
 from maple_parsl.script.syntax import Code
-from maple_parsl.script.values import Part, Value, assume, choice, const, sym
+from maple_parsl.script.values import Part, Value, assume, choice, const, sym, unknown
 from maple_parsl.script.variables import PER_TASK, PER_WORKER, SIZES
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 DEEPEST = 48
 MOST_STEPS = 40_000
 _LARGEST_FILE = 256 * 1024
+_MOST_PARTS = 1000
+_LONGEST_VALUE = 32 * 1024
 _NAMED = re.compile(r"\$\{?([A-Za-z_]\w*)")
 _PYTHON_ENV = frozenset("HOME USER PWD PATH LD_LIBRARY_PATH PYTHONPATH TMPDIR SHELL LANG OLDPWD".split())
 
@@ -191,6 +193,10 @@ class State:
     ) -> None:
         place = self.code.place(offset)
         before = self.vars.get(name)
+        if len(value.parts) > _MOST_PARTS or sum(len(p) for p in value.parts if isinstance(p, str)) > _LONGEST_VALUE:
+            value = unknown(f"{name}: too long")
+        if items is not None and len(items) > _MOST_PARTS:
+            items = None
         if exported is None:
             inherited = before is None and name in _PYTHON_ENV
             exported = self.allexport or inherited or (before.exported if before else False)
@@ -297,9 +303,7 @@ class State:
             return None
 
     def step(self, kind: str, words: Iterable[Arg], offset_place: Place, found: bool | None = None) -> None:
-        self.record.steps.append(
-            Step(kind, tuple(words), offset_place, self.context, found, self.conditional > 0)
-        )
+        self.record.steps.append(Step(kind, tuple(words), offset_place, self.context, found, self.conditional > 0))
 
     def submitted_heredoc(self, index: int, how: Literal["run", "submit"], by: str) -> None:
         held = self.record.heredocs[index]

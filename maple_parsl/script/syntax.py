@@ -38,6 +38,8 @@ _SEVERAL = re.compile(
     rb"^[ \t]*+[A-Za-z_]\w*+\+?=" + _PART + rb"*+(?:[ \t]++[A-Za-z_]\w*+\+?=" + _PART + rb"*+)++[ \t]*+\n", re.M
 )
 _LARGE, _CHUNK, _LONGEST = 1 << 14, 1 << 11, 2.0
+_OPERATORS = (b"|", b"&", b"<", b"`", b"(", b"{", b"$")
+_MOST_OPERATORS = 1500
 _BOTH_WAYS = re.compile(rb"(\d)<>(?=[\"'/$\w])")
 
 
@@ -56,7 +58,26 @@ def parse(code: Code, inside: Iterable[tuple[int, int]] = ()) -> Node:
             if at < 0 or end > spans[at][1]:
                 changed[end - 1 : end] = b";"
         data = bytes(changed)
+    if len(data) >= _CHUNK:
+        data = data[: _tame(data)]
     return parser().parse(data if len(data) < _LARGE else _in_time(data)).root_node
+
+
+def _tame(data: bytes) -> int:
+    """Where the first statement begins that has thousands of operators: on it the grammar takes memory and time
+    by the square."""
+    at = start = count = 0
+    while at < len(data):
+        end = data.find(b"\n", at)
+        end = len(data) if end < 0 else end
+        row = data[at:end]
+        count += sum(row.count(mark) for mark in _OPERATORS)
+        if count > _MOST_OPERATORS:
+            return start
+        at = end + 1
+        if not row.rstrip().endswith((b"|", b"&", b"\\")):
+            start, count = at, 0
+    return len(data)
 
 
 def _in_time(data: bytes) -> Callable[[int, object], bytes]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from maple_parsl.script import conditions, expand, idioms, simple
-from maple_parsl.script.model import Arg, Context, Launch, Variable
+from maple_parsl.script.model import Arg, Context, Fault, Launch, Variable
 from maple_parsl.script.shell import State
 from maple_parsl.script.syntax import Code, faults
 from maple_parsl.script.values import EMPTY, Value, choice, const, sym, unknown
@@ -26,6 +26,8 @@ class Walker(State):
         """Walk a whole text."""
         self.code = code
         root = code.tree()
+        if root.end_byte < len(code.data.rstrip()):
+            self.record.faults.append(Fault("too_complex", code.place(root.end_byte), "the rest is not read"))
         self.record.faults.extend(faults(code, root))
         self.statements(root.children)
 

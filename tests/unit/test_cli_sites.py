@@ -75,7 +75,7 @@ def test_a_narrow_terminal_keeps_one_line_per_site(world: World, maple: Out, mon
     lines = out.splitlines()
     assert max(len(line) for line in lines) <= 60
     tern = next(line for line in lines if line.startswith("tern"))
-    assert "Slurm" in tern and "gpu (4)" in tern and "2026-09-01" in tern
+    assert all(word in tern for word in ("Slurm", "gpu (4)", "2026-09-01"))
 
 
 def test_a_broken_site_is_listed_with_its_reason(world: World, maple: Out) -> None:

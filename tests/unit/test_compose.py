@@ -268,16 +268,16 @@ def test_size_of_a_plan_does_not_grow_with_nodes() -> None:
 
 
 def test_without_any_pytorch_the_plan_says_so() -> None:
-    plan = cases.plan("stampede3", node_kind="h100", queue="h100")
+    plan = cases.plan("stampede3-h100")
     found = next(f for f in plan.findings if f.rule == "no-framework")
     assert found.severity == "warning"
     assert "--venv" in (found.fix or "")
-    own = cases.plan("stampede3", node_kind="h100", queue="h100", venv="/scratch/me/venv")
+    own = cases.plan("stampede3-h100", venv="/scratch/me/venv")
     assert not [f for f in own.findings if f.rule == "no-framework"]
 
 
 def test_the_conda_hook_stands_once() -> None:
-    plan = cases.plan("stampede3", node_kind="pvc", queue="pvc")
+    plan = cases.plan("stampede3-pvc")
     lines = [step.line for step in plan.setup]
     assert len(lines) == len(set(lines))
     assert "conda activate pytorch" in lines

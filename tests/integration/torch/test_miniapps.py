@@ -46,6 +46,7 @@ def test_other_models_learn(train_py: str, tmp_path: Path, paradigm: str) -> Non
     words: list[str] = []
     for model in MODELS:
         words += ["--", *f"--model {model} --paradigm {paradigm} --steps {STEPS}".split()]
+        words += ["--schedule", "1f1b"] if paradigm == "pp" else []
     done = run(torchrun_command(2, str(SEVERAL), train_py, str(tmp_path), *words), tmp_path)
     for number, model in enumerate(MODELS):
         result = Run(tmp_path / str(number), done.code, done.stdout, done.stderr).check_learned(2)

@@ -82,7 +82,8 @@ def test_plan_for_people_and_for_files(
     assert "at most 0.50 node-hours" in " ".join(out.split())  # however wide the terminal
     assert "#SBATCH --job-name" in out
     assert "local rank" in out
-    assert "the same in every script" in out and "maple_forward()" not in out
+    assert "the same in every script" in out
+    assert "maple_forward()" not in out
     assert "nothing was submitted" in out.splitlines()[-1]
     assert main(["plan", *DELTA, "--why"]) == 0
     out = capsys.readouterr().out
