@@ -51,6 +51,12 @@ def _not_option(value: str) -> str:
     return value
 
 
+def _no_tilde(value: str | None) -> str | None:
+    if value is not None and value.startswith("~"):
+        raise ValueError(f"{value!r} begins with ~, which nothing would expand; write the whole path")
+    return value
+
+
 Text = Annotated[str, AfterValidator(_text)]
 Filled = Annotated[str, AfterValidator(_filled)]
 Identifier = Annotated[str, AfterValidator(_identifier)]
@@ -69,7 +75,8 @@ class SoftwareEnvironment(Part):
 
     Attributes:
         modules: environment modules to load, in order.
-        venv, conda: path of a virtual environment; name or path of a conda environment.
+        venv, conda: path of a virtual environment; name or path of a conda environment. A leading ``~`` or
+            ``$NAME`` (``$SCRATCH/venv``) is expanded in the job.
         container: image (a path, or a reference the engine understands). binds: ``host[:inside[:mode]]``.
         engine: container engine. Absent: the site's.
         python: the interpreter to call. Absent: ``python3`` of the environment.
@@ -82,6 +89,11 @@ class SoftwareEnvironment(Part):
     engine: Literal["apptainer", "singularity", "shifter", "podman-hpc"] | None = None
     binds: tuple[Path, ...] = ()
     python: Path | None = None
+
+    @field_validator("python", "container")
+    @classmethod
+    def _whole(cls, value: str | None) -> str | None:
+        return _no_tilde(value)
 
     @property
     def stated(self) -> bool:
@@ -143,6 +155,11 @@ class Request(Part):
     exclusive: bool | None = None
     requeue: bool = False
     snapshot: bool = False
+
+    @field_validator("script")
+    @classmethod
+    def _whole(cls, value: str | None) -> str | None:
+        return _no_tilde(value)
 
     @field_validator("env")
     @classmethod

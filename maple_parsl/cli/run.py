@@ -149,4 +149,5 @@ def _print_end(run: Run, lines: int = 12) -> None:
         sys.stderr.write(f"{clean(str(error))}\n")
         return
     if any(end):
-        print("", f"the end of its log (maple logs {run.id} prints all):", *(f"  {line}" for line in end), sep="\n")
+        print("", "the end of its log:", *(f"  {line}" for line in end), sep="\n")
+        print("", f"maple diagnose {run.id} looks for the cause, maple logs {run.id} prints all of it", sep="\n")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from maple_parsl.compose.context import Context, Target, stated
 from maple_parsl.plan import Export, Origin, Shape, Step
-from maple_parsl.shell import quote
+from maple_parsl.shell import path, quote
 
 if TYPE_CHECKING:
     from maple_parsl.template import Template
@@ -33,9 +33,9 @@ def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
             for line in facts.conda
             if line not in facts.base
         ]
-        steps.append(Step(line=f"conda activate {quote(software.conda)}", origin=stated()))
+        steps.append(Step(line=f"conda activate {path(software.conda)}", origin=stated()))
     if software.venv:
-        steps.append(Step(line=f"source {quote(software.venv.rstrip('/') + '/bin/activate')}", origin=stated()))
+        steps.append(Step(line=f"source {path(software.venv.rstrip('/') + '/bin/activate')}", origin=stated()))
     if software.container:
         steps += [
             Step(line=line, origin=context.fact(f"{where}.container_setup", facts, "containers need this here"))
@@ -56,8 +56,16 @@ def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
                 fix="state --venv, --conda, --container or --module"
                 + (f" ({facts.framework_note.rstrip('.')})" if facts.framework_note else ""),
             )
+    elif (software.conda or software.venv) and facts.framework_note and site.scheduler.kind != "none":
+        context.finding(
+            "own-environment",
+            "ENVIRONMENT",
+            "note",
+            f"the Python is your own; what is known of PyTorch here: {facts.framework_note}",
+            evidence=facts.source,
+        )
     if facts.network_prepend and shape.nodes > 1:
-        paths = ":".join(quote(path) for path in facts.network_prepend)
+        paths = ":".join(quote(folder) for folder in facts.network_prepend)
         steps.append(
             Step(
                 line=f"export LD_LIBRARY_PATH={paths}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",

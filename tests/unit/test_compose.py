@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from maple_parsl.compose import compose
 from maple_parsl.errors import ComposeError, RequestError, UnknownNameError
 from maple_parsl.plan import Plan
 from maple_parsl.request import Request
@@ -273,7 +274,7 @@ def test_without_any_pytorch_the_plan_says_so() -> None:
     assert found.severity == "warning"
     assert "--venv" in (found.fix or "")
     own = cases.plan("stampede3-h100", venv="/scratch/me/venv")
-    assert not [f for f in own.findings if f.rule == "no-framework"]
+    assert [(f.rule, f.severity) for f in own.findings] == [("own-environment", "note")]
 
 
 def test_the_conda_hook_stands_once() -> None:
@@ -291,3 +292,30 @@ def test_python_takes_the_names_of_the_command_line() -> None:
         Request.of(script="t.py", venv="/v", environment={"conda": "mine"})
     with pytest.raises(RequestError, match="gpus: no such field; did you mean gpus_per_node"):
         Request.of(script="t.py", gpus=4)
+
+
+@pytest.mark.parametrize(
+    "venv,line",
+    [
+        ("~/v 1", "source \"$HOME\"'/v 1/bin/activate'"),
+        ("$SCRATCH/v/", 'source "$SCRATCH"/v/bin/activate'),
+        ("/a/$(id)", "source '/a/$(id)/bin/activate'"),
+        ("$(id)/v", "source '$(id)/v/bin/activate'"),
+    ],
+)
+def test_home_and_variables_of_a_venv_are_the_jobs(venv: str, line: str) -> None:
+    assert line in [step.line for step in cases.plan("delta", venv=venv).setup]
+
+
+def test_a_tilde_that_nothing_expands_is_refused() -> None:
+    with pytest.raises(RequestError, match="write the whole path"):
+        Request.of(script="~/t.py")
+    with pytest.raises(RequestError, match="write the whole path"):
+        Request.of(script="t.py", python="~/bin/python")
+
+
+def test_a_plan_on_placeholders_says_so() -> None:
+    site = cases.site("delta")
+    site = site.model_copy(update={"scheduler": site.scheduler.model_copy(update={"source": "EDIT: the document"})})
+    plan = compose(cases.request("delta"), site, cases.templates())
+    assert any(f.rule == "site-unfilled" and "(scheduler)" in f.message for f in plan.findings)
