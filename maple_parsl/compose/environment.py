@@ -36,6 +36,11 @@ def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
         steps.append(Step(line=f"conda activate {path(software.conda)}", origin=stated()))
     if software.venv:
         steps.append(Step(line=f"source {path(software.venv.rstrip('/') + '/bin/activate')}", origin=stated()))
+    if software.conda or software.venv:
+        steps += [
+            Step(line=line, origin=context.fact(f"{where}.own", facts, "completes an environment of one's own here"))
+            for line in facts.own
+        ]
     if software.container:
         steps += [
             Step(line=line, origin=context.fact(f"{where}.container_setup", facts, "containers need this here"))

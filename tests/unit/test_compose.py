@@ -319,3 +319,9 @@ def test_a_plan_on_placeholders_says_so() -> None:
     site = site.model_copy(update={"scheduler": site.scheduler.model_copy(update={"source": "EDIT: the document"})})
     plan = compose(cases.request("delta"), site, cases.templates())
     assert any(f.rule == "site-unfilled" and "(scheduler)" in f.message for f in plan.findings)
+
+
+def test_an_own_environment_is_completed_by_what_the_site_says() -> None:
+    lines = [step.line for step in cases.plan("perlmutter", conda="mine").setup]
+    assert lines.index("module load nccl cudatoolkit") > lines.index("conda activate mine")
+    assert "module load nccl cudatoolkit" not in [step.line for step in cases.plan("perlmutter").setup]
