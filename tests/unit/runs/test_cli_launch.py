@@ -252,3 +252,21 @@ def _fields() -> dict[str, Any]:
     from .conftest import FIELDS
 
     return FIELDS
+
+
+def test_runs_can_be_read_on_a_narrow_terminal(
+    home: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+    (tmp_path / "train.py").write_text("pass\n")
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexit 3\n")
+    python.chmod(0o755)
+    assert main(["run", "--script", "train.py", "--site", "local", "--python", str(python)]) == 10
+    capsys.readouterr()
+    assert main(["runs"]) == 0
+    first, *rest = capsys.readouterr().out.rstrip().split("\n")
+    assert re.fullmatch(r"\S+  failed  \d+ \w+ *", first)
+    assert rest[0].startswith("  train.py ddp on 1 node")
+    assert max(len(line) for line in rest) <= 60
