@@ -11,6 +11,8 @@ from maple_parsl.errors import RequestError
 
 _NOT_SHELL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\n\r\u0085\u2028\u2029]")
 
+_HOME_OR_VARIABLE = re.compile(r"(?:~|\$(?P<name>[A-Za-z_][A-Za-z0-9_]*))(?=/|$)")
+
 
 class Var(BaseModel):
     """A word that is the value of a shell variable when the command runs."""
@@ -35,6 +37,15 @@ def quote(text: str) -> str:
     if _NOT_SHELL.search(text):
         raise RequestError(f"{text!r} has a control character, which cannot be put in a job script")
     return shlex.quote(text)
+
+
+def path(text: str) -> str:
+    """A path as one shell word; a leading ``~`` or ``$NAME`` is left to the shell of the job, where it is right."""
+    match = _HOME_OR_VARIABLE.match(text)
+    if match is None:
+        return quote(text)
+    rest = text[match.end() :]
+    return f'"${match["name"] or "HOME"}"{quote(rest) if rest else ""}'
 
 
 def word(value: Word) -> str:

@@ -233,7 +233,7 @@ class Store:
         if len(found) > 1:
             shown = ", ".join(found[-8:]) + (f" and {len(found) - 8} more" if len(found) > 8 else "")
             raise UnknownNameError("run", prefix, (), f"is the beginning of {len(found)} runs: {shown}")
-        raise UnknownNameError("run", prefix, ids[-8:], "(maple runs --all lists them)")
+        raise UnknownNameError("run", prefix, ids[-8:], "(maple runs lists them)")
 
     def summaries(self) -> Iterator[Summary]:
         """All runs, newest first; one that cannot be read is listed with its problem."""

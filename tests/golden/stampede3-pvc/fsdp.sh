@@ -40,8 +40,6 @@ module load python
 maple_check $? 'module load python'
 eval "$(conda shell.bash hook)"
 maple_check $? 'eval "$(conda shell.bash hook)"'
-eval "$(conda shell.bash hook)"
-maple_check $? 'eval "$(conda shell.bash hook)"'
 conda activate pytorch
 maple_check $? 'conda activate pytorch'
 # for 4 Intel Data Center GPU Max 1550 (8 tiles), 2 Intel Xeon 8480
