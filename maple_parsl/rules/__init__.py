@@ -25,6 +25,10 @@ FAMILIES = (
     "launchers_tasks",
     "launcher_hosts",
     "steps",
+    "rendezvous",
+    "node_ranks",
+    "rank_variables",
+    "ports",
 )
 _IGNORE = re.compile(r"#\s*maple:\s*ignore\[([a-z0-9,\s-]+)\]")
 _ORDER = {"error": 0, "warning": 1, "note": 2}
