@@ -29,6 +29,10 @@ FAMILIES = (
     "node_ranks",
     "rank_variables",
     "ports",
+    "nested_steps",
+    "srun_cpus",
+    "mpi",
+    "hostfiles",
 )
 _IGNORE = re.compile(r"#\s*maple:\s*ignore\[([a-z0-9,\s-]+)\]")
 _ORDER = {"error": 0, "warning": 1, "note": 2}

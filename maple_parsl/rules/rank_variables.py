@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from maple_parsl.rules import parts
 from maple_parsl.rules.base import Found, Rule, Subject
-from maple_parsl.script.model import Launch, Place
+from maple_parsl.script.model import Heredoc, Launch, Place
 from maple_parsl.script.rankmap import LaunchRanks
 from maple_parsl.script.values import Value
 from maple_parsl.script.variables import PER_TASK, SIZES
@@ -48,13 +48,14 @@ def _values(launch: Launch) -> Iterator[tuple[Value, Place, str]]:
 
 def _expanded_early(subject: Subject) -> Iterator[Found]:
     seen: set[tuple[int, int]] = set()
+    inside = {line for document in subject.script.heredocs for line in document_lines(document)}
     for ranks in subject.launches:
         launch = ranks.launch
         if not parts.stepped(launch) or parts.is_tool(launch):
             continue
         for value, place, what in _values(launch):
             name = _early(value)
-            if name is None or _processes(ranks, name) == 1 or not parts.once(seen, place):
+            if name is None or place.line in inside or _processes(ranks, name) == 1 or not parts.once(seen, place):
                 continue
             known = _processes(ranks, name) is not None
             number = "0" if value.has("batch_zero") else "empty"
@@ -66,14 +67,19 @@ def _expanded_early(subject: Subject) -> Iterator[Found]:
             )
 
 
+def document_lines(document: Heredoc) -> range:
+    """Lines of a here-document's body."""
+    return range(document.place.line, document.place.line + document.text.count("\n") + 1)
+
+
 def _in_heredoc(subject: Subject) -> Iterator[Found]:
     seen: set[tuple[int, int]] = set()
     for document in subject.script.heredocs:
         if not document.expands or not (document.run_by or document.submitted or document.file is not None):
             continue
-        last = document.place.line + document.text.count("\n") + 1
+        lines = document_lines(document)
         for reference in subject.script.all_references:
-            if reference.context != "batch" or not document.place.line < reference.place.line <= last:
+            if reference.context != "batch" or reference.place.line not in lines:
                 continue
             if reference.name in _RANKS and parts.once(seen, reference.place):
                 yield Found(
@@ -88,14 +94,12 @@ def _in_batch(subject: Subject) -> Iterator[Found]:
     script = subject.script
     if not parts.has_directives(subject) or parts.fewest_nodes(subject) < 2:
         return
-    inside = [
-        (d.place.line, d.place.line + d.text.count("\n") + 1) for d in script.heredocs
-    ]  # fmt: skip
+    inside = {line for document in script.heredocs for line in document_lines(document)}
     seen: set[int] = set()
     for name in ("SLURM_LOCALID", "SLURM_NODEID", "SLURM_PROCID", "PMI_RANK", "OMPI_COMM_WORLD_RANK"):
         for reference in script.references(name, "batch"):
             line = reference.place.line
-            if reference.launcher or line in seen or any(a < line <= b for a, b in inside):
+            if reference.launcher or line in seen or line in inside:
                 continue
             if reference.operator.startswith((":-", "-", ":+", "+")):
                 continue
