@@ -33,6 +33,9 @@ FAMILIES = (
     "srun_cpus",
     "mpi",
     "hostfiles",
+    "scheduler_variables",
+    "cpus",
+    "parallelism",
 )
 _IGNORE = re.compile(r"#\s*maple:\s*ignore\[([a-z0-9,\s-]+)\]")
 _ORDER = {"error": 0, "warning": 1, "note": 2}
