@@ -27,7 +27,22 @@ class Option(BaseModel):
     var: str
 
 
-Word = str | Var | Option
+class Home(BaseModel):
+    """A word that is a path below the home folder of the machine it runs on: ``~/rest``, after fixed text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    home: str
+    before: str = ""
+
+
+Word = str | Var | Option | Home
+
+
+def path(text: str, before: str = "") -> Word:
+    """A path as people write it. A ``~/`` is the home there, which no shell fills in once the path is quoted."""
+    if text == "~" or text.startswith("~/"):
+        return Home(home=text[2:], before=before)
+    return before + text
 
 
 def quote(text: str) -> str:
@@ -43,6 +58,8 @@ def word(value: Word) -> str:
         return f'"${value.var}"'
     if isinstance(value, Option):
         return f'{value.option}="${value.var}"'
+    if isinstance(value, Home):
+        return f'{value.before}"$HOME"' + (f"/{quote(value.home)}" if value.home else "")
     return quote(value)
 
 

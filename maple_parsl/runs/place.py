@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from maple_parsl.errors import RequestError
+from maple_parsl.folders import expanded
 from maple_parsl.plan import Plan, RunPlace
 from maple_parsl.script import directive_path
 from maple_parsl.site import Site
@@ -80,7 +81,7 @@ def _visible_everywhere(path: Path, site: Site, what: str, remedy: str) -> None:
     )
 
 
-def _expanded(text: str, environ: Mapping[str, str]) -> str:
+def _expanded(text: str, environ: Mapping[str, str]) -> Path:
     """``~`` and ``$NAME`` of a stated folder; an unset variable is an error, not an empty name."""
     from string import Template
 
@@ -88,4 +89,4 @@ def _expanded(text: str, environ: Mapping[str, str]) -> str:
         filled = Template(text).substitute(environ) if "$" in text else text
     except (KeyError, ValueError) as error:
         raise RequestError(f"the folder {text!r} names a variable that is not set: {error}") from None
-    return os.path.expanduser(filled)
+    return expanded(filled, "the folder for run directories")
