@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from maple_parsl.directive import fault
 from maple_parsl.errors import RequestError, shortened
 from maple_parsl.walltime import Walltime
 
@@ -173,8 +174,8 @@ class Request(Part):
     @classmethod
     def _directive_form(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for directive in value:
-            if not directive.startswith("-"):
-                raise ValueError(f"{directive!r} must be an option such as --constraint=scratch or -l place=x")
+            if wrong := fault(directive):
+                raise ValueError(wrong)
         return value
 
     @classmethod

@@ -33,8 +33,10 @@ def _fillable(value: tuple[str, ...]) -> tuple[str, ...]:
         for name in found:
             if name not in WORDS:
                 raise ValueError(f"{{{name}}} is not a word a plan fills in")
-            if name in _AT_RUN_TIME and text != f"{{{name}}}" and not (text.endswith(f"={{{name}}}") and len(found) == 1):
-                raise ValueError(f"{text!r}: {{{name}}} is known when the job runs; write {{{name}}} or option={{{name}}}")
+            word = f"{{{name}}}"
+            last = len(found) == 1 and text.endswith(f"={word}")
+            if name in _AT_RUN_TIME and text != word and not last:
+                raise ValueError(f"{text!r}: {word} is known only when the job runs; write {word} or option={word}")
     return value
 
 

@@ -122,9 +122,7 @@ def pieces(scope: Scope, node: Node, quoted: bool) -> list[Piece]:
     return _unescaped(code, start, node.end_byte, _ESCAPE)
 
 
-def between(
-    scope: Scope, node: Node, start: int, end: int, escape: re.Pattern[str], quoted: bool
-) -> list[Piece]:
+def between(scope: Scope, node: Node, start: int, end: int, escape: re.Pattern[str], quoted: bool) -> list[Piece]:
     """Text from ``start`` to ``end`` with the expansions among a node's children carried out."""
     found: list[Piece] = []
     at = start
@@ -254,9 +252,7 @@ def _parameter(scope: Scope, text: str, node: Node, quoted: bool) -> list[Piece]
     return _value_pieces(found, offset, quoted)
 
 
-def _all(
-    scope: Scope, mark: str, name: str, index: str | None, rest: str, node: Node, quoted: bool
-) -> list[Piece]:
+def _all(scope: Scope, mark: str, name: str, index: str | None, rest: str, node: Node, quoted: bool) -> list[Piece]:
     """``$@``, ``${array[@]}``, ``${#array[@]}``."""
     offset = node.start_byte
     if name in "@*":
@@ -352,7 +348,7 @@ def _operated(scope: Scope, found: Value, rest: str, operator: str, node: Node, 
             return const(tail[: int(part[2])] if part[2] else tail)
         symbol = found.symbol
         if symbol and symbol.kind in ("job_id", "random") and -9 <= start < 0 and not part[2]:
-            return sym(symbol.kind, symbol.detail, 0, 10 ** -start - 1, derived=True)
+            return sym(symbol.kind, symbol.detail, 0, 10**-start - 1, derived=True)
     if operator in "^," and known is not None:
         return const(known.upper() if rest.startswith("^^") else known.lower() if rest.startswith(",,") else known)
     symbol = found.symbol

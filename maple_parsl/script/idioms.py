@@ -187,8 +187,10 @@ def _awk(args: list[Value], texts: list[str], stdin: Value | None, lookup: Looku
     value = _input(args[1:], stdin, lookup) if stdin is None else stdin
     symbol = value.symbol
     if symbol is None:
-        return value if value.is_const and "print $1" in program and len((value.text or "").split()) == 1 else unknown(
-            source
+        return (
+            value
+            if value.is_const and "print $1" in program and len((value.text or "").split()) == 1
+            else unknown(source)
         )
     if "!seen[" in program or "!a[" in program:
         return sym("host_list", source) if symbol.kind in _HOSTS else unknown(source)

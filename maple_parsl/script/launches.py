@@ -98,9 +98,7 @@ def run(walker: Walker, made: Command) -> frozenset[int]:
         return used | frozenset(i + at for i in inside.used)
     if _is_program(words[at:]) or (inside.opaque and walker.context == "task"):
         program = replace(made, words=words[at:])
-        walker.sink.append(
-            Launch("", "none", program, (), words[at:], row, (), environment, opaque=inside.opaque)
-        )
+        walker.sink.append(Launch("", "none", program, (), words[at:], row, (), environment, opaque=inside.opaque))
     return used | frozenset(i + at for i in inside.used)
 
 
@@ -116,9 +114,7 @@ def _submitted(walker: Walker, made: Command) -> frozenset[int]:
     return frozenset(range(len(made.words)))
 
 
-def _peel(
-    words: tuple[Arg, ...], environment: dict[str, Variable]
-) -> tuple[tuple[Wrapper, ...], int, frozenset[int]]:
+def _peel(words: tuple[Arg, ...], environment: dict[str, Variable]) -> tuple[tuple[Wrapper, ...], int, frozenset[int]]:
     """Wrappers at the front; what ``env`` sets is added to the environment."""
     row: list[Wrapper] = []
     used: set[int] = set()
@@ -320,17 +316,13 @@ def _shell(
     row = (*row, Wrapper(base_name(rest[0]), "shell", rest[:index], rest[0].place))
     if index >= len(rest) or (rest[index].value.text == "-s"):
         return _Inside(row, tuple(_from_document(walker, context, environment, base_name(rest[0]))), False, used)
-    script = _file(
-        walker, rest[index].value, rest[index + 1 :], environment, context, worker, base_name(rest[0])
-    )
+    script = _file(walker, rest[index].value, rest[index + 1 :], environment, context, worker, base_name(rest[0]))
     if script is None:
         return _Inside(row, (), True, used)
     return _Inside(row, tuple(script), False, used)
 
 
-def _from_document(
-    walker: Walker, context: Context, environment: Mapping[str, Variable], by: str
-) -> list[Launch]:
+def _from_document(walker: Walker, context: Context, environment: Mapping[str, Variable], by: str) -> list[Launch]:
     document = walker.document
     if document is None:
         return []

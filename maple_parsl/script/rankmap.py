@@ -163,9 +163,7 @@ def _kind(script: Script, site: Site | None) -> NodeKind | None:
     return next(iter(site.kinds.values())) if len(site.kinds) == 1 else None
 
 
-def _of(
-    launch: Launch, shape: JobShape, site: Site | None, kind: NodeKind | None, gpus: int | None
-) -> LaunchRanks:
+def _of(launch: Launch, shape: JobShape, site: Site | None, kind: NodeKind | None, gpus: int | None) -> LaunchRanks:
     outer = started(launch, shape, site)
     inner = workers(launch, shape, gpus if gpus is not None else kind.devices if kind else None)
     nodes, per_node = outer.nodes, outer.per_node

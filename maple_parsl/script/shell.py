@@ -297,9 +297,7 @@ class State:
             return None
 
     def step(self, kind: str, words: Iterable[Arg], offset_place: Place, found: bool | None = None) -> None:
-        self.record.steps.append(
-            Step(kind, tuple(words), offset_place, self.context, found, self.conditional > 0)
-        )
+        self.record.steps.append(Step(kind, tuple(words), offset_place, self.context, found, self.conditional > 0))
 
     def submitted_heredoc(self, index: int, how: Literal["run", "submit"], by: str) -> None:
         held = self.record.heredocs[index]

@@ -225,9 +225,7 @@ def keep_document(walker: Walker, target: Value) -> None:
         walker.record.heredocs[document.heredoc] = replace(held, file=target, command=held.command or "cat")
 
 
-def command(
-    walker: Walker, node: Node, pairs: list[Redirect] | None = None, extra: list[Node] | None = None
-) -> None:
+def command(walker: Walker, node: Node, pairs: list[Redirect] | None = None, extra: list[Node] | None = None) -> None:
     """One simple command."""
     pairs = list(pairs or ())
     prefix: list[Node] = []

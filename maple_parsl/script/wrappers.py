@@ -33,8 +33,12 @@ _SIMPLE: dict[str, tuple[Kind, str, int]] = {
     "dplace": ("bind", "c e", 0),
     "hwloc-bind": ("bind", "--mempolicy", 1),
     "ibv_fork": ("other", "", 0),
-    "nsys": ("profiler", "o t s w f --output --trace --sample --capture-range --stats --force-overwrite --delay"
-             " --duration --cuda-memory-usage --gpu-metrics-device -x", 0),
+    "nsys": (
+        "profiler",
+        "o t s w f --output --trace --sample --capture-range --stats --force-overwrite --delay"
+        " --duration --cuda-memory-usage --gpu-metrics-device -x",
+        0,
+    ),
     "ncu": ("profiler", "o k f --set --section --kernel-name --target-processes -c", 0),
     "rocprof": ("profiler", "i o -d", 0),
     "rocprofv3": ("profiler", "d o", 0),

@@ -7,7 +7,6 @@ from typing import Literal
 from maple_parsl.site.base import Facts, Line, Variable
 
 
-
 class Launcher(Facts):
     """The command that starts processes on the nodes of an allocation, and what each process learns from it.
 
