@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from maple_parsl.errors import RequestError
+from maple_parsl.directive import fault
+from maple_parsl.errors import RequestError, shortened
 from maple_parsl.walltime import Walltime
 
 MODELS = ("bert", "gpt", "resnet", "unet", "vit")
@@ -48,6 +49,8 @@ def _identifier(value: str) -> str:
 def _not_option(value: str) -> str:
     if _filled(value).startswith("-"):
         raise ValueError(f"{value!r} starts with '-', so the program it is handed to would read an option")
+    if value.startswith("~") and value != "~" and not value.startswith("~/"):
+        raise ValueError(f"{value!r} names the home of somebody else; write the whole path")
     return value
 
 
@@ -188,8 +191,8 @@ class Request(Part):
     @classmethod
     def _directive_form(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for directive in value:
-            if not directive.startswith("-"):
-                raise ValueError(f"{directive!r} must be an option such as --constraint=scratch or -l place=x")
+            if wrong := fault(directive):
+                raise ValueError(wrong)
         return value
 
     @classmethod
@@ -222,7 +225,7 @@ def _nearest(name: str) -> str:
 
 def explain(error: ValidationError) -> str:
     """A pydantic error as one line per fault: field, what is wrong, what was given."""
-    lines = []
+    lines: list[str] = []
     for item in error.errors(include_url=False):
         place = ".".join(str(part) for part in item["loc"]) or "request"
         if item["type"] == "extra_forbidden":
@@ -232,5 +235,5 @@ def explain(error: ValidationError) -> str:
         given = repr(item["input"])
         if given[:60] not in message:
             message += f" (given: {given[:60]})"
-        lines.append(f"{place}: {message}")
+        lines.append(f"{place}: {shortened(message)}")
     return "; ".join(lines)

@@ -29,7 +29,23 @@ class Option(BaseModel):
     var: str
 
 
-Word = str | Var | Option
+class Rooted(BaseModel):
+    """A word that is a path below what a variable of the job holds: ``$var`` and the rest, after fixed text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    root: str
+    rest: str = ""
+    before: str = ""
+
+
+Word = str | Var | Option | Rooted
+
+
+def path(text: str, before: str = "") -> Word:
+    """A path as people write it. A leading ``~`` or ``$NAME`` is left to the shell of the job, where it is right."""
+    if match := _HOME_OR_VARIABLE.match(text):
+        return Rooted(root=match["name"] or "HOME", rest=text[match.end() :], before=before)
+    return before + text
 
 
 def quote(text: str) -> str:
@@ -39,21 +55,14 @@ def quote(text: str) -> str:
     return shlex.quote(text)
 
 
-def path(text: str) -> str:
-    """A path as one shell word; a leading ``~`` or ``$NAME`` is left to the shell of the job, where it is right."""
-    match = _HOME_OR_VARIABLE.match(text)
-    if match is None:
-        return quote(text)
-    rest = text[match.end() :]
-    return f'"${match["name"] or "HOME"}"{quote(rest) if rest else ""}'
-
-
 def word(value: Word) -> str:
     """A word as it is written: literals quoted, variables expanded as one word."""
     if isinstance(value, Var):
         return f'"${value.var}"'
     if isinstance(value, Option):
         return f'{value.option}="${value.var}"'
+    if isinstance(value, Rooted):
+        return f'{value.before}"${value.root}"' + (quote(value.rest) if value.rest else "")
     return quote(value)
 
 

@@ -30,6 +30,7 @@ def plan(
 ) -> int:
     """Say exactly what a launch would be: script, shape, cost, and where each value comes from."""
     import maple_parsl.api as api
+    from maple_parsl.cli.output import emit_bytes
 
     made = api.plan(request=request)
     if out is not None:
@@ -51,7 +52,7 @@ def plan(
             }
         )
     elif script_only:
-        sys.stdout.write(made.script)
+        emit_bytes(made.script.encode())
         _say_findings(made)
     else:
         _show(made, map, why)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from maple_parsl.compose.context import Context, Target, stated
 from maple_parsl.plan import Export, Origin, Shape, Step
-from maple_parsl.shell import path, quote
+from maple_parsl.shell import path, quote, word
 
 if TYPE_CHECKING:
     from maple_parsl.template import Template
@@ -26,16 +26,16 @@ def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
     steps = [
         Step(line=line, origin=context.fact(f"{where}.base", facts, "every job needs this here")) for line in facts.base
     ]
-    steps += [Step(line=f"module load {quote(name)}", origin=stated()) for name in software.modules]
+    steps += [Step(line=f"module load {word(path(name))}", origin=stated()) for name in software.modules]
     if software.conda:
         steps += [
             Step(line=line, origin=context.fact(f"{where}.conda", facts, "brings the conda command"))
             for line in facts.conda
             if line not in facts.base
         ]
-        steps.append(Step(line=f"conda activate {path(software.conda)}", origin=stated()))
+        steps.append(Step(line=f"conda activate {word(path(software.conda))}", origin=stated()))
     if software.venv:
-        steps.append(Step(line=f"source {path(software.venv.rstrip('/') + '/bin/activate')}", origin=stated()))
+        steps.append(Step(line=f"source {word(path(software.venv.rstrip('/') + '/bin/activate'))}", origin=stated()))
     if software.conda or software.venv:
         steps += [
             Step(line=line, origin=context.fact(f"{where}.own", facts, "completes an environment of one's own here"))

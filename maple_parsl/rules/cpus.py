@@ -38,7 +38,10 @@ def _node_too_small(subject: Subject) -> Iterator[Found]:
             directive.place,
             fix=f"at most --cpus-per-task={limit // shape.per_node}",
             edits=parts.replace_text(
-                subject, directive.place, f"{directive.flag}={directive.value}", f"{directive.flag}={limit // shape.per_node}"
+                subject,
+                directive.place,
+                f"{directive.flag}={directive.value}",
+                f"{directive.flag}={limit // shape.per_node}",
             ),
         )
         return
@@ -120,9 +123,9 @@ def _order(subject: Subject) -> Iterator[Found]:
     near = [cpu_set(d.cores) for d in kind.device_map]
     if len({frozenset(n) for n in near}) < 2:
         return
-    if any(
-        w.kind in ("affinity", "script") for r in subject.launches for p in r.launch.all for w in p.wrappers
-    ) or any(name in subject.script.text for name in ("CUDA_VISIBLE_DEVICES", "VISIBLE_DEVICES", "AFFINITY_MASK")):
+    if any(w.kind in ("affinity", "script") for r in subject.launches for p in r.launch.all for w in p.wrappers) or any(
+        name in subject.script.text for name in ("CUDA_VISIBLE_DEVICES", "VISIBLE_DEVICES", "AFFINITY_MASK")
+    ):
         return
     for option, groups, each in _list_binding(subject):
         sets = [cpu_set(g) for g in groups]

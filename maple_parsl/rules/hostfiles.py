@@ -11,7 +11,9 @@ from maple_parsl.script.model import Launch, Place
 from maple_parsl.script.values import Value
 
 _ROW = re.compile(r"^(?P<lead>[^#]*?(?:^|[\s'\"]|\\n))(?P<host>[A-Za-z0-9][\w.-]*)\s+slots\s*=\s*(?P<slots>\d+)")
-_PLACEHOLDER = re.compile(r"(?:node|worker|host|hostname|machine|server|slave|master|gpu-?node)[-_]?[0-9a-z]{0,2}\Z", re.I)
+_PLACEHOLDER = re.compile(
+    r"(?:node|worker|host|hostname|machine|server|slave|master|gpu-?node)[-_]?[0-9a-z]{0,2}\Z", re.I
+)
 _AT = re.compile(r"(?:main_process_ip|master_addr|MASTER_ADDR)\s*[:=]\s*['\"]?(?P<who>[\w.-]+@[\w.-]+)")
 _SLURM = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n"
 _WRITE = "scontrol show hostnames $SLURM_JOB_NODELIST | sed 's/$/ slots=4/' > hostfile.$SLURM_JOB_ID\n"
@@ -68,7 +70,9 @@ def _missing(subject: Subject) -> Iterator[Found]:
     for launch, path, place in _hostfiles(subject):
         if path.text is None or launch.launcher not in ("deepspeed", "accelerate") or launch.config:
             continue
-        if _written(subject, path) or any(path.text in (str(h.file) if h.file else "") for h in subject.script.heredocs):
+        if _written(subject, path) or any(
+            path.text in (str(h.file) if h.file else "") for h in subject.script.heredocs
+        ):
             continue
         if any(s.kind in ("source", "python") and s.found is False for s in subject.script.steps):
             continue
@@ -96,7 +100,9 @@ def _format(subject: Subject) -> Iterator[Found]:
         if writers and path.text and not any("slots" in row for row in rows):
             direct = re.search(r"scontrol|sort|uniq|cat|cp|head|srun|NODEFILE", writers[0][0])
             if direct and not any(re.search(r"awk|sed|python|<<", text) for text, _ in writers):
-                yield Found("the host file is written without slots=, without which DeepSpeed refuses it", writers[0][1])
+                yield Found(
+                    "the host file is written without slots=, without which DeepSpeed refuses it", writers[0][1]
+                )
 
 
 def _slots(subject: Subject) -> Iterator[Found]:

@@ -49,7 +49,9 @@ def _nodes_differ(subject: Subject) -> Iterator[Found]:
             f"{inner.launcher} is told {told} nodes and is started on {ranks.nodes}: it {waits}",
             option.place if option else inner.place,
             fix=f"use $SLURM_NNODES or {ranks.nodes}" if subject.script.scheduler == "slurm" else f"use {ranks.nodes}",
-            edits=parts.replace_text(subject, option.place, option.text, option.text.replace(str(told), str(ranks.nodes)))
+            edits=parts.replace_text(
+                subject, option.place, option.text, option.text.replace(str(told), str(ranks.nodes))
+            )
             if option and option.text.count(str(told)) == 1
             else (),
         )
@@ -116,7 +118,9 @@ def _accelerate_total(subject: Subject) -> Iterator[Found]:
                 f" {total // nodes} processes for its {gpus} devices",
                 place,
                 fix=f"--num_processes {gpus * nodes}",
-                edits=parts.replace_text(subject, place, option.text, option.text.replace(str(total), str(gpus * nodes)))
+                edits=parts.replace_text(
+                    subject, place, option.text, option.text.replace(str(total), str(gpus * nodes))
+                )
                 if option and option.text.count(str(total)) == 1
                 else (),
             )

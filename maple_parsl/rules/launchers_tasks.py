@@ -229,7 +229,8 @@ RULES = (
         " on each node, every copy does so.",
         source="https://www.deepspeed.ai/getting-started/#resource-configuration-multi-node",
         fix="Run it once, or start one task per node with torchrun.",
-        bad=_HEAD + "#SBATCH --ntasks-per-node=1\nsrun deepspeed --hostfile=hosts.$SLURM_JOB_ID --num_nodes 2 train.py\n",
+        bad=_HEAD
+        + "#SBATCH --ntasks-per-node=1\nsrun deepspeed --hostfile=hosts.$SLURM_JOB_ID --num_nodes 2 train.py\n",
         good=_HEAD + "#SBATCH --ntasks-per-node=1\ndeepspeed --hostfile=hosts.$SLURM_JOB_ID --num_nodes 2 train.py\n",
         check=_runner_on_every_node,
     ),

@@ -11,7 +11,9 @@ from maple_parsl.script.model import Launch
 from maple_parsl.script.rankmap import LaunchRanks
 
 _OPENMPI = re.compile(r"(?<![a-z])(?:openmpi|open-mpi|ompi|hpcx)", re.I)
-_MPICH = re.compile(r"(?<![a-z])(?:cray-)?(?:mpich|mvapich2?|impi|intel-?mpi|intel-oneapi-mpi|oneapi/mpi)(?![a-z])", re.I)
+_MPICH = re.compile(
+    r"(?<![a-z])(?:cray-)?(?:mpich|mvapich2?|impi|intel-?mpi|intel-oneapi-mpi|oneapi/mpi)(?![a-z])", re.I
+)
 # Flags of Open MPI, of Hydra, of PALS, none of which the others take.
 _FLAGS = {
     "openmpi": frozenset("--map-by -map-by --mca -mca -x --bind-to -bind-to --npernode -npernode --report-bindings"

@@ -11,11 +11,15 @@ from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script.model import Place
 from maple_parsl.script.values import Value
 
-_LOCAL = re.compile(r"(?:/tmp|/var/tmp|/dev/shm|/local(?:_?scratch)?|/localscratch|/scratch_local|/raid|/nvme|/mnt/(?:bb|nvme))(?:/|\Z)")
+_LOCAL = re.compile(
+    r"(?:/tmp|/var/tmp|/dev/shm|/local(?:_?scratch)?|/localscratch|/scratch_local|/raid|/nvme|/mnt/(?:bb|nvme))(?:/|\Z)"
+)
 _LOCAL_NAMES = ("TMPDIR", "SLURM_TMPDIR", "JOB_TMPDIR", "LOCAL_SCRATCH", "TMP_LOCAL")
 _WRITERS = frozenset("cp rsync tar unzip git wget curl virtualenv conda-unpack dd mv install unsquashfs".split())
 _SPREAD = re.compile(r"\b(?:sbcast|pdcp|dcp|clush|copper)\b")
-_OUTPUT = re.compile(r"(?:output|save|checkpoint|ckpt|log|result|exp|out|model)_?(?:dir|path|folder|to)?\Z|default_root_dir\Z")
+_OUTPUT = re.compile(
+    r"(?:output|save|checkpoint|ckpt|log|result|exp|out|model)_?(?:dir|path|folder|to)?\Z|default_root_dir\Z"
+)
 # Variables that hold places of caches, as their programs spell them.
 _KNOWN = (
     "MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR MIOPEN_SYSTEM_DB_PATH MIOPEN_DISABLE_CACHE TRITON_CACHE_DIR"
@@ -117,7 +121,13 @@ def _misspelt(subject: Subject) -> Iterator[Found]:
     seen: set[str] = set()
     for assignment in subject.script.assignments:
         name = assignment.name
-        if name in _KNOWN or name in _RIGHT or name in seen or not name.startswith(_PREFIXES) or not assignment.exported:
+        if (
+            name in _KNOWN
+            or name in _RIGHT
+            or name in seen
+            or not name.startswith(_PREFIXES)
+            or not assignment.exported
+        ):
             continue
         near = difflib.get_close_matches(name, _KNOWN, 1, 0.75)
         if near:

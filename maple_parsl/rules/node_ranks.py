@@ -10,8 +10,10 @@ from maple_parsl.rules.rendezvous import endpoint_launches
 from maple_parsl.script.workers import workers
 
 _HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n"
-_FIRST = "export MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n"
-_C10D = "srun torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-endpoint=$MASTER_ADDR:29400 {}train.py\n"
+_FIRST = 'export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)\n'
+_C10D = (
+    "srun torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-endpoint=$MASTER_ADDR:29400 {}train.py\n"
+)
 _STATIC = "srun bash -c 'torchrun --nnodes=2 --nproc-per-node=4 {}--master-addr=$MASTER_ADDR train.py'\n"
 
 

@@ -71,7 +71,7 @@ def _ephemeral(subject: Subject) -> Iterator[Found]:
         symbol = value.symbol
         if value.number is None and symbol is not None and symbol.kind in ("job_id", "random", "number", "choice"):
             low, high = value.low, value.high
-            if low is not None and high is not None and _EPHEMERAL <= low and high <= 65535:
+            if low is not None and high is not None and low >= _EPHEMERAL and high <= 65535:
                 yield Found(
                     f"{name} lies between {low} and {high}, where the system also takes ports for outgoing connections",
                     place,
@@ -112,9 +112,7 @@ def _same_port(subject: Subject) -> Iterator[Found]:
         port = _own_port(subject, ranks)
         if port is None:
             continue
-        if port in held:
-            yield _collides(ranks, port)
-        elif launch.command.loop and not parts.stepped(launch):
+        if port in held or (launch.command.loop and not parts.stepped(launch)):
             yield _collides(ranks, port)
         held[port] = ranks
     return

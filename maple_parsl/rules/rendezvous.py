@@ -12,10 +12,12 @@ from maple_parsl.script.rankmap import LaunchRanks
 from maple_parsl.script.values import Value
 
 _NAMES = frozenset("MASTER_ADDR MASTER_HOST HEAD_NODE_IP HEAD_NODE RDZV_HOST RDZV_ENDPOINT PET_RDZV_ENDPOINT".split())
-_HEADISH = re.compile(r"(?:master|head|rdzv|main|rank0|coord)\w*(?:addr|ip|host|node|endpoint)?|host_?ip\Z|addr\w*\Z", re.I)
+_HEADISH = re.compile(
+    r"(?:master|head|rdzv|main|rank0|coord)\w*(?:addr|ip|host|node|endpoint)?|host_?ip\Z|addr\w*\Z", re.I
+)
 _SUBMIT = ("submit_host",)
 _HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n"
-_FIRST = "export MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n"
+_FIRST = 'export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)\n'
 _RUN = "srun torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-id=$SLURM_JOB_ID {} train.py\n"
 _END = _RUN.format("--rdzv-endpoint=$MASTER_ADDR:29400")
 _SCONTROL = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
@@ -200,7 +202,9 @@ def _literal(subject: Subject) -> Iterator[Found]:
         text = host.text
         if not text or parts.LOOPBACK.match(text) or not re.match(r"[A-Za-z0-9][\w.-]*\Z", text):
             continue
-        if not _several(subject, ranks) or not (parts.has_directives(subject) or (ranks and parts.stepped(ranks.launch))):
+        if not _several(subject, ranks) or not (
+            parts.has_directives(subject) or (ranks and parts.stepped(ranks.launch))
+        ):
             continue
         yield Found(
             f"{source} is always {text}, whichever nodes the job is given",
@@ -223,7 +227,7 @@ def _no_port(subject: Subject) -> Iterator[Found]:
             continue
         if ":" in "".join(p for p in option.value.parts if isinstance(p, str)):
             continue
-        if option.value.is_unknown or option.value.has("environment") and "ENDPOINT" in str(option.value).upper():
+        if option.value.is_unknown or (option.value.has("environment") and "ENDPOINT" in str(option.value).upper()):
             continue
         yield Found(
             "the rendezvous endpoint has no port; which one is used then depends on the backend (29400 for c10d)",

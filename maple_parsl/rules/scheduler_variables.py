@@ -59,9 +59,15 @@ def _typed(subject: Subject) -> Iterator[Found]:
         if text is not None and not text.isdigit():
             message, severity = f"{reference.name} repeats the request as written, {text}, which is no number", "error"
         elif unset and subject.script.directives:
-            message, severity = f"{reference.name} exists only where the job asks with {option}, which it does not", "error"
+            message, severity = (
+                f"{reference.name} exists only where the job asks with {option}, which it does not",
+                "error",
+            )
         else:
-            message, severity = f"{reference.name} repeats {option} as written: with a type (a100:4) it is no number", "note"
+            message, severity = (
+                f"{reference.name} repeats {option} as written: with a type (a100:4) it is no number",
+                "note",
+            )
         yield Found(message, reference.place, severity=severity, edits=edits, fix=f"use {fix}")  # type: ignore[arg-type]
 
 
@@ -89,13 +95,19 @@ def _nodelist(subject: Subject) -> Iterator[Found]:
     for reference in _read(subject, *_LISTS):
         row = _row(subject, reference)
         command = reference.command
-        if re.search(r"scontrol|nodeset|scluster|hostlist|expand|python|-w\b|--nodelist|--hostlist|clush|pdsh|sed.*\[", row):
+        if re.search(
+            r"scontrol|nodeset|scluster|hostlist|expand|python|-w\b|--nodelist|--hostlist|clush|pdsh|sed.*\[", row
+        ):
             continue
         loop = re.search(r"\bfor\s+\w+\s+in\b[^;]*" + reference.name, row)
         cut = re.search(reference.name + r".*\b(?:cut|awk|head|tr|sed)\b", row)
         stripped = reference.operator.startswith(("%", "/", "#", ":0"))
         host = next(
-            (a for a in assigned.values() if a.place.line == reference.place.line and re.search("ADDR|HOST_?NAME|HEAD|RDZV", a.name)),
+            (
+                a
+                for a in assigned.values()
+                if a.place.line == reference.place.line and re.search("ADDR|HOST_?NAME|HEAD|RDZV", a.name)
+            ),
             None,
         )
         endpoint = reference.launcher and re.search(r"(?:endpoint|master_addr|master-addr|process_ip)[= ]", row)
@@ -117,7 +129,9 @@ def _lines(subject: Subject) -> Iterator[Found]:
     seen: set[tuple[int, int]] = set()
     for launch in subject.script.all_launches:
         for option in launch.options:
-            wants = option.name == "nnodes" or (option.name == "ntasks" and parts.number(launch, "ntasks_per_node") == 1)
+            wants = option.name == "nnodes" or (
+                option.name == "ntasks" and parts.number(launch, "ntasks_per_node") == 1
+            )
             if wants and option.value.has("task_slots") and parts.once(seen, option.place):
                 yield Found(
                     f"{option.flag} counts the lines of the node file, which holds each host once per process"

@@ -21,7 +21,11 @@ def _check(subject: Subject) -> Iterator[Found]:
         launch = ranks.launch
         if launch.launcher != "srun" or parts.is_tool(launch):
             continue
-        if launch.option("cpus_per_task") or launch.option("cpus_per_gpu") or "SRUN_CPUS_PER_TASK" in launch.environment:
+        if (
+            launch.option("cpus_per_task")
+            or launch.option("cpus_per_gpu")
+            or "SRUN_CPUS_PER_TASK" in launch.environment
+        ):
             continue
         yield Found(
             f"srun does not take over --cpus-per-task={directive.value} of sbatch: each task gets one core",

@@ -24,7 +24,9 @@ def _alone(subject: Subject) -> Iterator[tuple[LaunchRanks, bool]]:
         if parts.stepped(r.launch) and (r.nodes is None or r.nodes > 1 or r.launch.command.loop)
         and not parts.is_tool(r.launch)
     ]  # fmt: skip
-    wide += [r for r in subject.launches if r.framework == "deepspeed" and (r.nodes or 2) > 1 and r.launch.option("hostfile")]
+    wide += [
+        r for r in subject.launches if r.framework == "deepspeed" and (r.nodes or 2) > 1 and r.launch.option("hostfile")
+    ]
     wide += [r for r in subject.launches if r.framework == "horovodrun"]
     for ranks in subject.launches:
         if ranks.launch.context == "batch" and not parts.stepped(ranks.launch):

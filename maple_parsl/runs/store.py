@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from maple_parsl.errors import StoreError, UnknownNameError
+from maple_parsl.folders import expanded
 from maple_parsl.plan import Plan
 from maple_parsl.runs import files, process
 
@@ -46,7 +47,7 @@ def home(environ: Mapping[str, str] | None = None) -> Path:
     """
     environ = os.environ if environ is None else environ
     if stated := environ.get("MAPLE_HOME", "").strip():
-        return Path(os.path.abspath(os.path.expanduser(stated)))
+        return Path(os.path.abspath(expanded(stated, "MAPLE_HOME")))
     base = environ.get("XDG_DATA_HOME", "")
     if not os.path.isabs(base):
         base = os.path.join(os.path.expanduser("~"), ".local", "share")
