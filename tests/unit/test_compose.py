@@ -124,10 +124,10 @@ def test_a_retired_site_is_refused_with_what_followed() -> None:
 
 
 def test_user_directives_pass_through_and_replace_ours_with_a_finding() -> None:
-    plan = cases.plan("delta", directives=("--time=00:10:00", "--reservation=mine", "-C scratch"))
+    plan = cases.plan("delta", directives=("--mem=10G", "--reservation=mine", "-C scratch"))
     made = options(plan)
-    assert "--time=00:10:00" in made
-    assert "--time=00:30:00" not in made
+    assert "--mem=10G" in made
+    assert "--mem=0" not in made
     assert "--reservation=mine" in made
     assert [f.rule for f in plan.findings] == ["user-directive"]
     own = next(d for d in plan.directives if d.option == "--reservation=mine")
