@@ -12,12 +12,13 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 def broken() -> list[str]:
     """Links that lead nowhere, as 'page: target'."""
-    found = []
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
-        for target in _LINK.findall(page.read_text(encoding="utf-8")):
-            if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists():
-                found.append(f"{page.relative_to(ROOT)}: {target}")
-    return found
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    links = ((page, target) for page in pages for target in _LINK.findall(page.read_text(encoding="utf-8")))
+    return [
+        f"{page.relative_to(ROOT)}: {target}"
+        for page, target in links
+        if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists()
+    ]
 
 
 def main() -> int:
