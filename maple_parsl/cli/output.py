@@ -60,6 +60,11 @@ def console(*, stderr: bool = False, width: int | None = None) -> Console:
         markup=False,
         emoji=False,
         soft_wrap=False,
+        _environ={
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("COLUMNS", "LINES") or (value.isascii() and value.isdecimal())
+        },
     )
 
 

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import itertools
 import json
+import math
 import os
 import socket
 from pathlib import Path
@@ -104,11 +105,18 @@ def read(path: Path) -> dict[str, Any] | None:
     if len(raw) > LARGEST:
         raise damaged(path, "it is far too large")
     try:
-        value = json.loads(raw)
+        value = json.loads(raw, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError) as error:
         raise damaged(path, f"it is not JSON ({str(error)[:80]})") from None
     if not isinstance(value, dict):
         raise damaged(path, "it is not a JSON object")
+    return value
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is no number")
     return value
 
 

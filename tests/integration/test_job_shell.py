@@ -288,3 +288,52 @@ def test_an_unwritable_run_directory_is_said(tmp_path: Path) -> None:
     done = call(batch(blocked / "run", "maple_launch true; maple_finish"))
     assert done.returncode == 73
     assert "cannot write" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "line,code",
+    [("exit 0", 1), ("exit 9", 9), ("set -e; false", 1), ("set -u; echo $NOT_SET", 127), ("cat <<X", 1), ("if true", 2)],
+)
+def test_a_line_that_ends_the_script_leaves_a_record(tmp_path: Path, line: str, code: int) -> None:
+    done = call(batch(tmp_path, f"{line}\nmaple_launch true\nmaple_finish"))
+    assert done.returncode == code, done.stderr
+    assert (exit_record(tmp_path)["code"], exit_record(tmp_path)["reason"]) == (code, "setup")
+    assert "set-up line" in done.stderr
+
+
+def test_a_hang_up_is_an_end_from_outside(tmp_path: Path) -> None:
+    body = "maple_launch sh -c 'echo up >$MAPLE_RUN_DIR/up; exec sleep 30'\nmaple_finish"
+    with subprocess.Popen(batch(tmp_path, body), env=CLEAN) as process:
+        while not (tmp_path / "up").exists():
+            time.sleep(0.05)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(15) == 143
+    assert exit_record(tmp_path)["reason"] == "terminated"
+
+
+def test_the_walltime_signal_before_the_launch_waits_for_it(tmp_path: Path) -> None:
+    program = tmp_path / "handler.py"
+    program.write_text(HANDLER)
+    body = f"kill -s USR1 $$\nmaple_launch sh -c 'sleep 0.5; exec {sys.executable} {program}'\nmaple_finish"
+    done = call(batch(tmp_path, body))
+    assert (tmp_path / "attempts" / "1" / "limit").exists(), done.stderr
+
+
+LOCAL = f". {JOB / 'local.sh'}\n"
+
+
+@pytest.mark.parametrize(
+    "count,program,code",
+    [
+        (1, "exit 127", 127),
+        (1, "/no/such/program", 127),
+        (3, "exit 0", 0),
+        (2, "[ $MAPLE_LOCAL_INDEX = 1 ] && exit 7; exec sleep 20", 7),
+        (4, "sleep 0.$MAPLE_LOCAL_INDEX; exit 127", 127),
+        (1, "kill -9 $$", 137),
+        (2, "exit 255", 255),
+    ],
+)
+def test_the_local_launcher_gives_the_programs_code(count: int, program: str, code: int) -> None:
+    done = call(["bash", "-c", LOCAL + 'maple_local "$1" sh -c "$2"', "x", str(count), program])
+    assert done.returncode == code

@@ -137,3 +137,49 @@ def test_json_is_one_object_of_plain_values(capsys: pytest.CaptureFixture[str]) 
 def test_no_colour_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     console().print("[bold]x[/bold]", style="red")
     assert capsys.readouterr().out == "[bold]x[/bold]\n"
+
+
+PLAN = "plan --script t.py --site perlmutter --nodes 1 --walltime 1h --account m1 --queue regular".split()
+
+
+@pytest.mark.parametrize("closing", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_error(closing: str) -> None:
+    code = "import sys; from maple_parsl.cli import main; sys.exit(main())"
+    line = f'exec "$0" -c \'{code}\' "$@" {closing}'
+    done = subprocess.run(
+        ["bash", "-c", line, sys.executable, *PLAN],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+
+
+def test_a_terminal_without_the_characters() -> None:
+    shown = maple(*PLAN, "--env", "X=é😀", PYTHONIOENCODING="ascii")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    script = maple(*PLAN, "--env", "X=é😀", "--script-only", PYTHONIOENCODING="ascii")
+    assert "export X='é😀'\n" in script.stdout
+
+
+@pytest.mark.parametrize(
+    "name,value",
+    [("MAPLE_TEMPLATE_PATH", "/no/such"), ("MAPLE_TEMPLATE_PATH", "~nosuch/x"), ("MAPLE_CONFIG_HOME", "~nosuch/x")],
+)
+def test_a_setting_that_names_no_folder(name: str, value: str) -> None:
+    done = maple(*PLAN, **{name: value})
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("error: ")
+
+
+def test_a_site_path_that_names_nobodys_home() -> None:
+    assert maple("plan", "--script", "t.py", "--site", "~nosuch/x").returncode == 3
+    assert maple("sites", MAPLE_SITE_PATH="~nosuch/x").returncode == 0
+    assert maple(*PLAN, COLUMNS="²").returncode == 0
+
+
+@pytest.mark.parametrize("line", ["&& x", "cat <<X", "if true", "(", "a;;"])
+def test_a_setup_line_that_is_not_whole(line: str) -> None:
+    done = maple(*PLAN, "--setup", line)
+    assert done.returncode == 2
+    assert "not a whole line of shell" in done.stderr

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maple_parsl.errors import SchedulerError
+from maple_parsl.errors import SchedulerError, SubmissionError
 from maple_parsl.schedulers import JobState, commands, pbs_text, reasons, slurm_text
 from maple_parsl.schedulers.pbs import PBS
 from maple_parsl.schedulers.slurm import Slurm
+from maple_parsl.schedulers.submission import judged
 
 DATA = Path(__file__).parents[1] / "data" / "pbs"
 MARK = slurm_text.MARK
@@ -223,3 +224,24 @@ def test_an_id_that_is_none_is_not_sent(monkeypatch: pytest.MonkeyPatch, job_id:
         with pytest.raises(SchedulerError, match="is not the id of"):
             scheduler.cancel(job_id)
     assert seen == []
+
+
+@pytest.mark.parametrize("wrong", ["x", "1;2", "\ufffd\ufffd"])
+def test_one_wrong_id_hides_no_other(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    answering(monkeypatch)
+    assert set(Slurm().query([wrong, "7"])) == {wrong, "7"}
+
+
+@pytest.mark.parametrize(
+    "scheduler,said,code",
+    [
+        ("slurm", "Submitted batch job 43", 1),
+        ("slurm", "", 1),
+        ("slurm", "", -11),
+        ("pbs", "43.server\n", 1),
+        ("slurm", "Socket timed out on send/recv operation", 1),
+    ],
+)
+def test_a_submission_without_a_refusal_is_in_doubt(scheduler: str, said: str, code: int) -> None:
+    assert isinstance(judged(scheduler, said, code), SchedulerError)
+    assert isinstance(judged(scheduler, "error: Invalid account", code), SubmissionError)
