@@ -18,7 +18,7 @@ def _nodes_missing(subject: Subject) -> Iterator[Found]:
         inner = parts.framework_of(ranks.launch)
         if inner is None or inner is ranks.launch or inner.launcher not in _PER_NODE or (ranks.nodes or 1) < 2:
             continue
-        if ranks.framework_nodes != 1 or inner.option("nnodes") or "PET_NNODES" in inner.environment:
+        if not parts.complete(inner) or ranks.framework_nodes != 1 or inner.option("nnodes") or "PET_NNODES" in inner.environment:
             continue
         if inner.launcher == "composer" and (inner.option("world_size") or "WORLD_SIZE" in inner.environment):
             continue

@@ -18,9 +18,11 @@ _HEAD = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=4\n#SBATCH --
 
 def _ports(subject: Subject) -> Iterator[tuple[Value, Place, str, LaunchRanks | None]]:
     seen: set[int] = set()
+    told: set[str] = set()
     for assignment in subject.script.assignments:
         if assignment.name in _NAMES and assignment.how != "unset" and assignment.place.line not in seen:
             seen.add(assignment.place.line)
+            told.add(str(assignment.value))
             yield assignment.value, assignment.place, assignment.name, None
     for ranks in subject.launches:
         inner = parts.framework_of(ranks.launch)
@@ -28,17 +30,14 @@ def _ports(subject: Subject) -> Iterator[tuple[Value, Place, str, LaunchRanks | 
             continue
         for name in ("master_port", "rdzv_endpoint"):
             option = inner.option(name)
-            if option is None or option.place.line in seen or "$" in _tail(option.text):
+            if option is None or option.place.line in seen:
+                continue
+            value = option.value.split(":")[-1] if name == "rdzv_endpoint" else option.value
+            if (name == "rdzv_endpoint" and ":" not in str(option.value)) or str(value) in told:
                 continue
             seen.add(option.place.line)
-            value = option.value.split(":")[-1] if name == "rdzv_endpoint" else option.value
-            if name == "rdzv_endpoint" and ":" not in str(option.value):
-                continue
+            told.add(str(value))
             yield value, option.place, option.flag, ranks
-
-
-def _tail(text: str) -> str:
-    return text.rpartition(":")[2] if ":" in text and not text.endswith("}") else text
 
 
 def _exclusive(subject: Subject) -> bool:

@@ -138,11 +138,11 @@ def _escaped(subject: Subject) -> Iterator[Found]:
 def _literally(subject: Subject) -> Iterator[Found]:
     seen: set[tuple[int, int]] = set()
     shells = {
-        w.place.line
-        for launch in subject.script.all_launches
-        for part in launch.wrappers if part.kind == "shell"
-        for w in part.words
-    }  # fmt: skip
+        word.place.line
+        for command in subject.script.commands
+        if any(w.value.text in ("bash", "sh", "/bin/bash", "/bin/sh", "eval") for w in command.words)
+        for word in command.words
+    }
     for reference in subject.script.all_references:
         if reference.context != "never" or not reference.launcher or reference.place.line in shells:
             continue

@@ -14,6 +14,7 @@ from maple_parsl.script.values import Value
 _NAMES = frozenset("MASTER_ADDR MASTER_HOST HEAD_NODE_IP HEAD_NODE RDZV_HOST RDZV_ENDPOINT PET_RDZV_ENDPOINT".split())
 _HEADISH = re.compile(r"(?:master|head|rdzv|main|rank0|coord)\w*(?:addr|ip|host|node|endpoint)?|host_?ip\Z|addr\w*\Z", re.I)
 _SUBMIT = ("submit_host",)
+_SSH_ADDRESS = re.compile(r"\bssh\s+(?:-\S+\s+)*(?P<host>[A-Za-z0-9][\w.@-]*)\s+['\"]?(?:/\S*/)?hostname\b")
 _HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n"
 _FIRST = "export MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n"
 _RUN = "srun torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-id=$SLURM_JOB_ID {} train.py\n"
@@ -91,8 +92,29 @@ def _empty(subject: Subject) -> Iterator[Found]:
         if host.text == "" or (unset is not None and len(host.parts) == 1):
             if ranks is not None and not parts.spread(ranks) and parts.fewest_nodes(subject) < 2:
                 continue
+            if unset is not None and unset == source:
+                continue
             why = "empty" if unset is None else f"empty: {unset} is not set there"
             yield Found(f"{source} is {why}", place)
+
+
+def _nowhere(subject: Subject) -> Iterator[Found]:
+    if not parts.has_directives(subject):
+        return
+    strict = any("-u" in str(s) or "nounset" in str(s) or re.search(r"-\w*u", str(s)) for s in subject.script.steps_of("set"))
+    for assignment in subject.script.assigned("MASTER_ADDR"):
+        symbol = assignment.value.symbol
+        if symbol is None or symbol.kind != "environment" or symbol.detail == "MASTER_ADDR" or assignment.value.assumed:
+            continue
+        if any(s.found is False for s in subject.script.steps_of("source")) or symbol.detail.endswith(("HOST_IP", "_ADDR0")):
+            continue
+        yield Found(
+            f"MASTER_ADDR is {symbol.detail}, which the script does not set"
+            + (": set -u stops the script here" if strict else ""),
+            assignment.place,
+            severity="error" if strict else "warning",
+            fix=f"MASTER_ADDR={_SCONTROL}" if subject.script.scheduler == "slurm" else None,
+        )
 
 
 def _missing(subject: Subject) -> Iterator[Found]:
@@ -100,7 +122,7 @@ def _missing(subject: Subject) -> Iterator[Found]:
         inner = parts.framework_of(ranks.launch)
         if inner is None or inner.launcher not in ("torchrun", "accelerate", "composer"):
             continue
-        if (ranks.framework_nodes or 1) < 2 or ranks.endpoint.host is not None or inner.config_found is False:
+        if not parts.complete(inner) or (ranks.framework_nodes or 1) < 2 or ranks.endpoint.host is not None or inner.config_found is False:
             continue
         if any(n in inner.environment for n in ("PET_RDZV_ENDPOINT", "PET_MASTER_ADDR", "MASTER_ADDR")):
             continue
@@ -196,6 +218,14 @@ def _literal(subject: Subject) -> Iterator[Found]:
         d.name == "-l select" and "host=" in (d.value or "") for d in script.directives
     ):
         return
+    for line, row in enumerate(subject.lines, 1):
+        match = _SSH_ADDRESS.search(row) if "ssh" in row and not row.lstrip().startswith("#") else None
+        if match and parts.has_directives(subject):
+            yield Found(
+                f"the address is asked from {match['host']}, whichever nodes the job is given",
+                Place(line, match.start("host") + 1),
+                fix=f"take the first host of the job: {_SCONTROL}" if script.scheduler == "slurm" else None,
+            )
     for host, place, source, ranks in told(subject):
         text = host.text
         if not text or parts.LOOPBACK.match(text) or not re.match(r"[A-Za-z0-9][\w.-]*\Z", text):
@@ -259,6 +289,14 @@ RULES = (
         source="https://docs.pytorch.org/docs/stable/distributed.html#environment-variable-initialization",
         fix="Set and export it in the batch script.",
         bad=_HEAD + "export MASTER_ADDR=\n" + _END, good=_HEAD + _FIRST + _END, check=_empty,
+    ),
+    Rule(
+        id="endpoint-from-nowhere", fault_class="RDZV_ENDPOINT", severity="warning",
+        title="the meeting point comes from a variable that is never set",
+        why="What the script does not set must come from the submitting shell, or is empty.",
+        source="https://docs.pytorch.org/docs/stable/distributed.html#environment-variable-initialization",
+        fix="Work it out from the job's host list.",
+        bad=_HEAD + "export MASTER_ADDR=$MASTER_HOST\n" + _END, good=_HEAD + _FIRST + _END, check=_nowhere,
     ),
     Rule(
         id="endpoint-missing", fault_class="RDZV_ENDPOINT", severity="error",

@@ -43,6 +43,7 @@ def _prints(subject: Subject, reference: Reference) -> bool:
 
 
 def _typed(subject: Subject) -> Iterator[Found]:
+    said: set[str] = set()
     for reference in _read(subject, *_TYPED):
         if reference.assigned or reference.operator.startswith((*_STRIPS, *_SAFE)) or _prints(subject, reference):
             continue
@@ -54,6 +55,8 @@ def _typed(subject: Subject) -> Iterator[Found]:
         if unset and reference.context == "task":
             continue
         fix = "SLURM_GPUS_ON_NODE"
+        if reference.name in said:
+            continue
         edits = parts.replace_text(subject, reference.place, reference.name, fix) if reference.name == _TYPED[0] else ()
         option = "--" + reference.name[6:].lower().replace("_", "-")
         if text is not None and not text.isdigit():
@@ -61,6 +64,7 @@ def _typed(subject: Subject) -> Iterator[Found]:
         elif unset and subject.script.directives:
             message, severity = f"{reference.name} exists only where the job asks with {option}, which it does not", "error"
         else:
+            said.add(reference.name)
             message, severity = f"{reference.name} repeats {option} as written: with a type (a100:4) it is no number", "note"
         yield Found(message, reference.place, severity=severity, edits=edits, fix=f"use {fix}")  # type: ignore[arg-type]
 
