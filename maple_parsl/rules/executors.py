@@ -144,7 +144,7 @@ RULES = (
         why="Workers on compute nodes connect back to the address given; localhost is their own node.",
         source="https://github.com/Parsl/parsl/issues/1246",
         fix="An address the compute nodes reach.",
-        bad=_CODE.format(_CONFIG.format(address="address='127.0.0.1', ", launcher="SrunLauncher", init="module load x")),
+        bad=_CODE.format(_CONFIG.format(address="address='127.0.0.1', ", launcher="SrunLauncher", init="module load")),
         good=_GOOD, check=_address,
     ),
     Rule(

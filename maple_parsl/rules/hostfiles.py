@@ -11,7 +11,9 @@ from maple_parsl.script.model import Launch, Place
 from maple_parsl.script.values import Value
 
 _ROW = re.compile(r"^(?P<lead>[^#]*?(?:^|[\s'\"]|\\n))(?P<host>[A-Za-z0-9][\w.-]*)\s+slots\s*=\s*(?P<slots>\d+)")
-_PLACEHOLDER = re.compile(r"(?:node|worker|host|hostname|machine|server|slave|master|gpu-?node)[-_]?[0-9a-z]{0,2}\Z", re.I)
+_PLACEHOLDER = re.compile(
+    r"(?:node|worker|host|hostname|machine|server|slave|master|gpu-?node)[-_]?[0-9a-z]{0,2}\Z", re.I
+)
 _AT = re.compile(r"(?:main_process_ip|master_addr|MASTER_ADDR)\s*[:=]\s*['\"]?(?P<who>[\w.-]+@[\w.-]+)")
 _SLURM = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n"
 _WRITE = "scontrol show hostnames $SLURM_JOB_NODELIST | sed 's/$/ slots=4/' > hostfile.$SLURM_JOB_ID\n"
@@ -48,11 +50,8 @@ def _written(subject: Subject, path: Value) -> list[tuple[str, Place]]:
         for line, row in enumerate(subject.lines, 1):
             if ">" in row and not row.lstrip().startswith("#") and pattern.search(row):
                 found.append((row, Place(line, 1)))
-    for command in subject.script.commands:
-        if command.name in ("tee", "cp", "mv", "sed", "python", "python3") and any(
-            str(w).rpartition("/")[2] == name for w in command.words[1:]
-        ):
-            found.append((command.name, command.place))
+    writers = (c for c in subject.script.commands if c.name in ("tee", "cp", "mv", "sed", "python", "python3"))
+    found += [(c.name, c.place) for c in writers if any(str(w).rpartition("/")[2] == name for w in c.words[1:])]
     return found
 
 
@@ -68,7 +67,9 @@ def _missing(subject: Subject) -> Iterator[Found]:
     for launch, path, place in _hostfiles(subject):
         if path.text is None or launch.launcher not in ("deepspeed", "accelerate") or launch.config:
             continue
-        if _written(subject, path) or any(path.text in (str(h.file) if h.file else "") for h in subject.script.heredocs):
+        if _written(subject, path) or any(
+            path.text in (str(h.file) if h.file else "") for h in subject.script.heredocs
+        ):
             continue
         if any(s.kind in ("source", "python") and s.found is False for s in subject.script.steps):
             continue
@@ -96,7 +97,9 @@ def _format(subject: Subject) -> Iterator[Found]:
         if writers and path.text and not any("slots" in row for row in rows):
             direct = re.search(r"scontrol|sort|uniq|cat|cp|head|srun|NODEFILE", writers[0][0])
             if direct and not any(re.search(r"awk|sed|python|<<", text) for text, _ in writers):
-                yield Found("the host file is written without slots=, without which DeepSpeed refuses it", writers[0][1])
+                yield Found(
+                    "the host file is written without slots=, without which DeepSpeed refuses it", writers[0][1]
+                )
 
 
 def _slots(subject: Subject) -> Iterator[Found]:
@@ -179,7 +182,7 @@ def _runner(subject: Subject) -> Iterator[Found]:
             uses = inner.option("use_deepspeed") or inner.config.get("distributed_type") == "DEEPSPEED"
             if text == "pdsh" or (uses and text is None and inner.config_found is not False):
                 yield Found(
-                    f"accelerate with DeepSpeed starts the other nodes by {text or 'pdsh, the default'}, which needs ssh",
+                    f"accelerate with DeepSpeed starts other nodes by {text or 'pdsh, the default'}, which needs ssh",
                     inner.place,
                     fix="--deepspeed_multinode_launcher standard",
                 )
@@ -197,8 +200,8 @@ def _ssh(subject: Subject) -> Iterator[Found]:
             continue
         seen.add(launch.launcher)
         yield Found(
-            f"{launch.launcher} starts the program outside the job's steps: it needs a login without a password, carries"
-            " no modules and variables over, and what it starts may outlive the job",
+            f"{launch.launcher} starts the program outside the job's steps: it needs a login without a password,"
+            " carries no modules and variables over, and what it starts may outlive the job",
             launch.place,
             fix="srun --ntasks-per-node=1" if subject.script.scheduler == "slurm" else "mpiexec --ppn 1",
         )
@@ -211,7 +214,7 @@ RULES = (
         why="A job is given other nodes each time; names like node-0 are those of an example.",
         source="https://github.com/EleutherAI/gpt-neox/issues/811",
         fix="Write the file in the job, from its own host list.",
-        bad=_SLURM + "cat > hostfile <<END\nnode1 slots=4\nnode2 slots=4\nEND\ndeepspeed --hostfile=hostfile train.py\n",
+        bad=_SLURM + "cat > hostfile <<END\nnode1 slots=4\nnode2 slots=4\nEND\ndeepspeed --hostfile=hostfile t.py\n",
         good=_SLURM + _WRITE + _RUN, check=_literal,
     ),
     Rule(
@@ -229,8 +232,8 @@ RULES = (
         source="https://www.deepspeed.ai/getting-started/#resource-configuration-multi-node",
         fix="Add slots=N to each line.",
         bad="#!/bin/bash\n#PBS -l select=2:ngpus=4\ndeepspeed --hostfile=$PBS_NODEFILE train.py\n",
-        good="#!/bin/bash\n#PBS -l select=2:ngpus=4\nsort -u $PBS_NODEFILE | sed 's/$/ slots=4/' > hostfile.$PBS_JOBID\n"
-        "deepspeed --hostfile=hostfile.$PBS_JOBID train.py\n",
+        good="#!/bin/bash\n#PBS -l select=2:ngpus=4\nsort -u $PBS_NODEFILE |"
+        " sed 's/$/ slots=4/' > hostfile.$PBS_JOBID\ndeepspeed --hostfile=hostfile.$PBS_JOBID train.py\n",
         check=_format,
     ),
     Rule(

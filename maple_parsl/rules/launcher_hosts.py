@@ -38,7 +38,9 @@ def _slots(subject: Subject) -> Iterator[Found]:
             if not mark:
                 bare.append(host)
             total += int(count) if mark else 1
-        if not horovod and (parts.has_directives(subject) or launch.option("ntasks_per_node") or launch.option("map_by")):
+        if not horovod and (
+            parts.has_directives(subject) or launch.option("ntasks_per_node") or launch.option("map_by")
+        ):
             continue
         if wanted > total:
             why = f" ({bare[0]} states no number, so it counts 1)" if bare else ""

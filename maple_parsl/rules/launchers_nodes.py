@@ -18,7 +18,12 @@ def _nodes_missing(subject: Subject) -> Iterator[Found]:
         inner = parts.framework_of(ranks.launch)
         if inner is None or inner is ranks.launch or inner.launcher not in _PER_NODE or (ranks.nodes or 1) < 2:
             continue
-        if not parts.complete(inner) or ranks.framework_nodes != 1 or inner.option("nnodes") or "PET_NNODES" in inner.environment:
+        if (
+            not parts.complete(inner)
+            or ranks.framework_nodes != 1
+            or inner.option("nnodes")
+            or "PET_NNODES" in inner.environment
+        ):
             continue
         if inner.launcher == "composer" and (inner.option("world_size") or "WORLD_SIZE" in inner.environment):
             continue
@@ -49,7 +54,9 @@ def _nodes_differ(subject: Subject) -> Iterator[Found]:
             f"{inner.launcher} is told {told} nodes and is started on {ranks.nodes}: it {waits}",
             option.place if option else inner.place,
             fix=f"use $SLURM_NNODES or {ranks.nodes}" if subject.script.scheduler == "slurm" else f"use {ranks.nodes}",
-            edits=parts.replace_text(subject, option.place, option.text, option.text.replace(str(told), str(ranks.nodes)))
+            edits=parts.replace_text(
+                subject, option.place, option.text, option.text.replace(str(told), str(ranks.nodes))
+            )
             if option and option.text.count(str(told)) == 1
             else (),
         )
@@ -116,7 +123,9 @@ def _accelerate_total(subject: Subject) -> Iterator[Found]:
                 f" {total // nodes} processes for its {gpus} devices",
                 place,
                 fix=f"--num_processes {gpus * nodes}",
-                edits=parts.replace_text(subject, place, option.text, option.text.replace(str(total), str(gpus * nodes)))
+                edits=parts.replace_text(
+                    subject, place, option.text, option.text.replace(str(total), str(gpus * nodes))
+                )
                 if option and option.text.count(str(total)) == 1
                 else (),
             )

@@ -11,7 +11,9 @@ from maple_parsl.script.model import Launch
 from maple_parsl.script.rankmap import LaunchRanks
 
 _OPENMPI = re.compile(r"(?<![a-z])(?:openmpi|open-mpi|ompi|hpcx)", re.I)
-_MPICH = re.compile(r"(?<![a-z])(?:cray-)?(?:mpich|mvapich2?|impi|intel-?mpi|intel-oneapi-mpi|oneapi/mpi)(?![a-z])", re.I)
+_MPICH = re.compile(
+    r"(?<![a-z])(?:cray-)?(?:mpich|mvapich2?|impi|intel-?mpi|intel-oneapi-mpi|oneapi/mpi)(?![a-z])", re.I
+)
 # Flags of Open MPI, of Hydra, of PALS, none of which the others take.
 _FLAGS = {
     "openmpi": frozenset("--map-by -map-by --mca -mca -x --bind-to -bind-to --npernode -npernode --report-bindings"
@@ -95,7 +97,7 @@ def _two_libraries(subject: Subject) -> Iterator[Found]:
 def _no_type(subject: Subject) -> Iterator[Found]:
     if subject.site is not None:
         return  # its default is the site's concern
-    openmpi, mpich = _families(subject)
+    openmpi, _ = _families(subject)
     for ranks in subject.launches:
         launch = ranks.launch
         if launch.launcher != "srun" or ranks.framework or launch.option("mpi") or ranks.processes == 1:
@@ -189,7 +191,7 @@ RULES = (
         title="the rank is read from a variable another launcher sets",
         why="Each launcher sets its own variables; those of another are empty, or those of the batch job.",
         source="https://docs.open-mpi.org/en/v5.0.x/tuning-apps/environment-var.html",
-        fix="Read what this launcher sets: SLURM_PROCID (srun), PMI_RANK (PALS, Hydra), OMPI_COMM_WORLD_RANK (Open MPI).",
+        fix="Read its own: SLURM_PROCID (srun), PMI_RANK (PALS, Hydra), OMPI_COMM_WORLD_RANK (Open MPI).",
         bad=_SLURM + "srun bash -c 'RANK=$OMPI_COMM_WORLD_RANK python train.py'\n",
         good=_SLURM + "srun bash -c 'RANK=$SLURM_PROCID python train.py'\n", check=_foreign_rank,
     ),

@@ -10,8 +10,10 @@ from maple_parsl.rules.rendezvous import endpoint_launches
 from maple_parsl.script.workers import workers
 
 _HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n"
-_FIRST = "export MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n"
-_C10D = "srun torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-endpoint=$MASTER_ADDR:29400 {}train.py\n"
+_FIRST = 'export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)\n'
+_C10D = (
+    "srun torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-endpoint=$MASTER_ADDR:29400 {}train.py\n"
+)
 _STATIC = "srun bash -c 'torchrun --nnodes=2 --nproc-per-node=4 {}--master-addr=$MASTER_ADDR train.py'\n"
 
 
@@ -20,7 +22,13 @@ def _static_rank(subject: Subject) -> Iterator[Found]:
         if inner is ranks.launch or inner.launcher not in ("torchrun", "accelerate") or ranks.launch.command.loop:
             continue
         found = workers(ranks.launch, parts.shape(subject), None)
-        if not parts.complete(inner) or not found.static or (ranks.nodes or 1) < 2 or (found.nodes or 1) < 2 or inner.config_found is False:
+        if (
+            not parts.complete(inner)
+            or not found.static
+            or (ranks.nodes or 1) < 2
+            or (found.nodes or 1) < 2
+            or inner.config_found is False
+        ):
             continue
         if any(n in inner.environment for n in ("PET_NODE_RANK", "PET_RDZV_BACKEND")):
             continue
@@ -34,7 +42,12 @@ def _static_rank(subject: Subject) -> Iterator[Found]:
                 inner.place,
                 fix=f"{flag}={variable}, expanded in each task (bash -c '…'); or --rdzv-backend=c10d",
             )
-        elif rank.is_const and option is None and inner.launcher == "accelerate" and "{" in (inner.config.get("machine_rank") or ""):
+        elif (
+            rank.is_const
+            and option is None
+            and inner.launcher == "accelerate"
+            and "{" in (inner.config.get("machine_rank") or "")
+        ):
             continue  # a template
         elif rank.is_const:
             yield Found(
@@ -70,7 +83,8 @@ def _no_id(subject: Subject) -> Iterator[Found]:
             continue
         if option is None or option.value.is_const:
             yield Found(
-                f"the rendezvous is named {option.value}, like that of every other job" if option
+                f"the rendezvous is named {option.value}, like that of every other job"
+                if option
                 else "the rendezvous has no name: agents of another job that reach the same port join it",
                 option.place if option else inner.place,
             )

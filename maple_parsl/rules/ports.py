@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from maple_parsl.finding import Edit
 from maple_parsl.rules import parts
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script.model import Place
@@ -53,7 +54,7 @@ def _fixed(subject: Subject) -> Iterator[Found]:
         if port is None or not 1024 <= port <= 65535:
             continue
         alone = _exclusive(subject)
-        edits = ()
+        edits: tuple[Edit, ...] = ()
         if name == "MASTER_PORT" and subject.script.scheduler == "slurm" and not place.file:
             edits = parts.replace_text(subject, place, f"MASTER_PORT={port}", _FIX)
         yield Found(
@@ -70,7 +71,7 @@ def _ephemeral(subject: Subject) -> Iterator[Found]:
         symbol = value.symbol
         if value.number is None and symbol is not None and symbol.kind in ("job_id", "random", "number", "choice"):
             low, high = value.low, value.high
-            if low is not None and high is not None and _EPHEMERAL <= low and high <= 65535:
+            if low is not None and high is not None and low >= _EPHEMERAL and high <= 65535:
                 yield Found(
                     f"{name} lies between {low} and {high}, where the system also takes ports for outgoing connections",
                     place,
@@ -111,9 +112,7 @@ def _same_port(subject: Subject) -> Iterator[Found]:
         port = _own_port(subject, ranks)
         if port is None:
             continue
-        if port in held:
-            yield _collides(ranks, port)
-        elif launch.command.loop and not parts.stepped(launch):
+        if port in held or (launch.command.loop and not parts.stepped(launch)):
             yield _collides(ranks, port)
         held[port] = ranks
     return
@@ -158,9 +157,9 @@ def _per_task(subject: Subject) -> Iterator[Found]:
     seen: set[tuple[int, int]] = set()
     lines = {r.place.line for r in subject.script.references("RANDOM", "task")}
     for assignment in subject.script.assignments:
-        if assignment.name in _NAMES and assignment.context == "task" and assignment.value.has("random", "free_port"):
-            if parts.once(seen, assignment.place):
-                yield _differs(assignment.name, assignment.place)
+        drawn = assignment.context == "task" and assignment.value.has("random", "free_port")
+        if assignment.name in _NAMES and drawn and parts.once(seen, assignment.place):
+            yield _differs(assignment.name, assignment.place)
     for ranks in tasks:
         inner = parts.framework_of(ranks.launch)
         for name in ("master_port", "rdzv_endpoint"):
@@ -216,7 +215,8 @@ RULES = (
         source="https://docs.pytorch.org/docs/stable/elastic/run.html (--master-port, --standalone)",
         fix="Another port for each.",
         bad=_HEAD + "torchrun --nproc-per-node=2 a.py &\ntorchrun --nproc-per-node=2 b.py &\nwait\n",
-        good=_HEAD + "torchrun --standalone --nproc-per-node=2 a.py &\ntorchrun --standalone --nproc-per-node=2 b.py &\n"
+        good=_HEAD + "torchrun --standalone --nproc-per-node=2 a.py &\n"
+        "torchrun --standalone --nproc-per-node=2 b.py &\n"
         "wait\n",
         check=_same_port,
     ),

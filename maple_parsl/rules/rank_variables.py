@@ -173,7 +173,10 @@ def _not_exported(subject: Subject) -> Iterator[Found]:
             reference.place,
             fix=f"export {reference.name}",
             edits=parts.replace_text(
-                subject, first.place, subject.lines[first.place.line - 1], f"export {subject.lines[first.place.line - 1]}"
+                subject,
+                first.place,
+                subject.lines[first.place.line - 1],
+                f"export {subject.lines[first.place.line - 1]}",
             )
             if subject.lines[first.place.line - 1].startswith(f"{reference.name}=")
             else (),

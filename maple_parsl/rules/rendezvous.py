@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from maple_parsl.finding import Edit
 from maple_parsl.rules import parts
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script.model import Launch, Place
@@ -12,11 +13,13 @@ from maple_parsl.script.rankmap import LaunchRanks
 from maple_parsl.script.values import Value
 
 _NAMES = frozenset("MASTER_ADDR MASTER_HOST HEAD_NODE_IP HEAD_NODE RDZV_HOST RDZV_ENDPOINT PET_RDZV_ENDPOINT".split())
-_HEADISH = re.compile(r"(?:master|head|rdzv|main|rank0|coord)\w*(?:addr|ip|host|node|endpoint)?|host_?ip\Z|addr\w*\Z", re.I)
+_HEADISH = re.compile(
+    r"(?:master|head|rdzv|main|rank0|coord)\w*(?:addr|ip|host|node|endpoint)?|host_?ip\Z|addr\w*\Z", re.I
+)
 _SUBMIT = ("submit_host",)
 _SSH_ADDRESS = re.compile(r"\bssh\s+(?:-\S+\s+)*(?P<host>[A-Za-z0-9][\w.@-]*)\s+['\"]?(?:/\S*/)?hostname\b")
 _HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n"
-_FIRST = "export MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n"
+_FIRST = 'export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)\n'
 _RUN = "srun torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-id=$SLURM_JOB_ID {} train.py\n"
 _END = _RUN.format("--rdzv-endpoint=$MASTER_ADDR:29400")
 _SCONTROL = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
@@ -27,9 +30,10 @@ def told(subject: Subject) -> Iterator[tuple[Value, Place | None, str, LaunchRan
     seen: set[tuple[int, int]] = set()
     for ranks in subject.launches:
         endpoint = ranks.endpoint
-        if endpoint.host is not None and not parts.is_tool(ranks.launch) and endpoint.source != "standalone":
-            if parts.once(seen, endpoint.place):
-                yield endpoint.host, endpoint.place, endpoint.source, ranks
+        if endpoint.host is None or parts.is_tool(ranks.launch) or endpoint.source == "standalone":
+            continue
+        if parts.once(seen, endpoint.place):
+            yield endpoint.host, endpoint.place, endpoint.source, ranks
     for assignment in subject.script.assignments:
         if assignment.name in _NAMES and assignment.how != "unset" and parts.once(seen, assignment.place):
             yield assignment.value.split(":")[0], assignment.place, assignment.name, None
@@ -56,7 +60,8 @@ def _loopback(subject: Subject) -> Iterator[Found]:
         if text is None or not parts.LOOPBACK.match(text):
             continue
         several = _several(subject, ranks)
-        fix, edits = None, ()
+        fix: str | None = None
+        edits: tuple[Edit, ...] = ()
         if subject.script.scheduler == "slurm" and source == "MASTER_ADDR" and place is not None:
             fix = f"MASTER_ADDR={_SCONTROL}"
             row = subject.lines[place.line - 1] if place.line <= len(subject.lines) else ""
@@ -101,12 +106,16 @@ def _empty(subject: Subject) -> Iterator[Found]:
 def _nowhere(subject: Subject) -> Iterator[Found]:
     if not parts.has_directives(subject):
         return
-    strict = any("-u" in str(s) or "nounset" in str(s) or re.search(r"-\w*u", str(s)) for s in subject.script.steps_of("set"))
+    strict = any(
+        "-u" in str(s) or "nounset" in str(s) or re.search(r"-\w*u", str(s)) for s in subject.script.steps_of("set")
+    )
     for assignment in subject.script.assigned("MASTER_ADDR"):
         symbol = assignment.value.symbol
         if symbol is None or symbol.kind != "environment" or symbol.detail == "MASTER_ADDR" or assignment.value.assumed:
             continue
-        if any(s.found is False for s in subject.script.steps_of("source")) or symbol.detail.endswith(("HOST_IP", "_ADDR0")):
+        if any(s.found is False for s in subject.script.steps_of("source")) or symbol.detail.endswith(
+            ("HOST_IP", "_ADDR0")
+        ):
             continue
         yield Found(
             f"MASTER_ADDR is {symbol.detail}, which the script does not set"
@@ -122,7 +131,12 @@ def _missing(subject: Subject) -> Iterator[Found]:
         inner = parts.framework_of(ranks.launch)
         if inner is None or inner.launcher not in ("torchrun", "accelerate", "composer"):
             continue
-        if not parts.complete(inner) or (ranks.framework_nodes or 1) < 2 or ranks.endpoint.host is not None or inner.config_found is False:
+        if (
+            not parts.complete(inner)
+            or (ranks.framework_nodes or 1) < 2
+            or ranks.endpoint.host is not None
+            or inner.config_found is False
+        ):
             continue
         if any(n in inner.environment for n in ("PET_RDZV_ENDPOINT", "PET_MASTER_ADDR", "MASTER_ADDR")):
             continue
@@ -148,9 +162,8 @@ def _environment(subject: Subject) -> Iterator[Found]:
         if "MASTER_ADDR" in env or ranks.processes == 1:
             continue
         words = " ".join(str(w) for w in launch.leaf.program)
-        if parts.setting(launch.leaf.program, "master_addr", "dist_url", "init_method"):
-            if "env://" not in words:
-                continue
+        if "env://" not in words and parts.setting(launch.leaf.program, "master_addr", "dist_url", "init_method"):
+            continue
         named = [n for n in ("RANK", "WORLD_SIZE", "MASTER_PORT", "LOCAL_RANK") if n in env]
         if len(named) >= 2 or "env://" in words:
             yield Found(
@@ -191,7 +204,7 @@ def _address_command(subject: Subject) -> Iterator[Found]:
             continue
         seen.add(assignment.place.line)
         yield Found(
-            f"{assignment.name} is an address that hostname -i or -I prints: that may be a loopback address, or several",
+            f"{assignment.name} is an address that hostname -i or -I prints: it may be a loopback address, or several",
             assignment.place,
             fix=f"use the host's name: {_SCONTROL}" if subject.script.scheduler == "slurm" else "use the host's name",
         )
@@ -230,7 +243,9 @@ def _literal(subject: Subject) -> Iterator[Found]:
         text = host.text
         if not text or parts.LOOPBACK.match(text) or not re.match(r"[A-Za-z0-9][\w.-]*\Z", text):
             continue
-        if not _several(subject, ranks) or not (parts.has_directives(subject) or (ranks and parts.stepped(ranks.launch))):
+        if not _several(subject, ranks) or not (
+            parts.has_directives(subject) or (ranks and parts.stepped(ranks.launch))
+        ):
             continue
         yield Found(
             f"{source} is always {text}, whichever nodes the job is given",
@@ -253,7 +268,7 @@ def _no_port(subject: Subject) -> Iterator[Found]:
             continue
         if ":" in "".join(p for p in option.value.parts if isinstance(p, str)):
             continue
-        if option.value.is_unknown or option.value.has("environment") and "ENDPOINT" in str(option.value).upper():
+        if option.value.is_unknown or (option.value.has("environment") and "ENDPOINT" in str(option.value).upper()):
             continue
         yield Found(
             "the rendezvous endpoint has no port; which one is used then depends on the backend (29400 for c10d)",

@@ -62,10 +62,16 @@ def _typed(subject: Subject) -> Iterator[Found]:
         if text is not None and not text.isdigit():
             message, severity = f"{reference.name} repeats the request as written, {text}, which is no number", "error"
         elif unset and subject.script.directives:
-            message, severity = f"{reference.name} exists only where the job asks with {option}, which it does not", "error"
+            message, severity = (
+                f"{reference.name} exists only where the job asks with {option}, which it does not",
+                "error",
+            )
         else:
             said.add(reference.name)
-            message, severity = f"{reference.name} repeats {option} as written: with a type (a100:4) it is no number", "note"
+            message, severity = (
+                f"{reference.name} repeats {option} as written: with a type (a100:4) it is no number",
+                "note",
+            )
         yield Found(message, reference.place, severity=severity, edits=edits, fix=f"use {fix}")  # type: ignore[arg-type]
 
 
@@ -93,13 +99,19 @@ def _nodelist(subject: Subject) -> Iterator[Found]:
     for reference in _read(subject, *_LISTS):
         row = _row(subject, reference)
         command = reference.command
-        if re.search(r"scontrol|nodeset|scluster|hostlist|expand|python|-w\b|--nodelist|--hostlist|clush|pdsh|sed.*\[", row):
+        if re.search(
+            r"scontrol|nodeset|scluster|hostlist|expand|python|-w\b|--nodelist|--hostlist|clush|pdsh|sed.*\[", row
+        ):
             continue
         loop = re.search(r"\bfor\s+\w+\s+in\b[^;]*" + reference.name, row)
         cut = re.search(reference.name + r".*\b(?:cut|awk|head|tr|sed)\b", row)
         stripped = reference.operator.startswith(("%", "/", "#", ":0"))
         host = next(
-            (a for a in assigned.values() if a.place.line == reference.place.line and re.search("ADDR|HOST_?NAME|HEAD|RDZV", a.name)),
+            (
+                a
+                for a in assigned.values()
+                if a.place.line == reference.place.line and re.search("ADDR|HOST_?NAME|HEAD|RDZV", a.name)
+            ),
             None,
         )
         endpoint = reference.launcher and re.search(r"(?:endpoint|master_addr|master-addr|process_ip)[= ]", row)
@@ -121,7 +133,9 @@ def _lines(subject: Subject) -> Iterator[Found]:
     seen: set[tuple[int, int]] = set()
     for launch in subject.script.all_launches:
         for option in launch.options:
-            wants = option.name == "nnodes" or (option.name == "ntasks" and parts.number(launch, "ntasks_per_node") == 1)
+            wants = option.name == "nnodes" or (
+                option.name == "ntasks" and parts.number(launch, "ntasks_per_node") == 1
+            )
             if wants and option.value.has("task_slots") and parts.once(seen, option.place):
                 yield Found(
                     f"{option.flag} counts the lines of the node file, which holds each host once per process"
@@ -130,6 +144,26 @@ def _lines(subject: Subject) -> Iterator[Found]:
                     severity="error" if ranks else "warning",
                     fix='sort -u "$PBS_NODEFILE" | wc -l',
                 )
+    counted = [a.name for a in subject.script.assignments if a.value.has("task_slots")]
+    for launch in subject.script.launches:
+        total = launch.option("ntasks")
+        symbol = total.value.symbol if total else None
+        if (
+            total is None
+            or symbol is None
+            or symbol.kind not in ("number", "task_slots")
+            or not parts.number(launch, "ntasks_per_node")
+        ):
+            continue
+        if not symbol.derived:
+            continue
+        if any(re.search(rf"\b{name}\b", symbol.detail) for name in counted) and parts.once(seen, total.place):
+            yield Found(
+                f"{total.flag} multiplies the lines of the node file, which holds each host once per process",
+                total.place,
+                severity="error" if ranks else "warning",
+                fix='sort -u "$PBS_NODEFILE" | wc -l',
+            )
     for assignment in subject.script.assignments:
         if re.search(r"N?NODES\Z|NUM_?NODES|NHOSTS", assignment.name, re.I) and assignment.value.has("task_slots"):
             if any(True for _ in seen):
@@ -205,7 +239,8 @@ RULES = (
         source="https://slurm.schedmd.com/scontrol.html (show hostnames)",
         fix="scontrol show hostnames.",
         bad=_HEAD + "export MASTER_ADDR=$(echo $SLURM_JOB_NODELIST | cut -d, -f1)\nsrun python train.py\n",
-        good=_HEAD + "export MASTER_ADDR=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n1)\nsrun python train.py\n",
+        good=_HEAD + "export MASTER_ADDR=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n1)\n"
+        "srun python train.py\n",
         check=_nodelist,
     ),
     Rule(
@@ -223,7 +258,7 @@ RULES = (
     Rule(
         id="scheduler-variable-unset", fault_class="SCHED_ENV_PARSE", severity="warning",
         title="a variable that Slurm does not set here",
-        why="Slurm sets SLURM_NTASKS, SLURM_CPUS_PER_TASK and the like in the batch shell only where the option is given.",
+        why="Slurm sets SLURM_NTASKS, SLURM_CPUS_PER_TASK and the like only where the option is given.",
         source="https://slurm.schedmd.com/sbatch.html (output environment variables)",
         fix="Give the option, or a default.",
         bad="#!/bin/bash\n#SBATCH --nodes=2\nexport OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK\nsrun python train.py\n",
@@ -237,8 +272,8 @@ RULES = (
         why="LSF leaves LSB_HOSTS empty when the list is long.",
         source="https://github.com/Lightning-AI/pytorch-lightning/issues/10216",
         fix="Read LSB_DJOB_RANKFILE.",
-        bad="#!/bin/bash\n#BSUB -nnodes 2\nexport MASTER_ADDR=$(echo $LSB_HOSTS | cut -d' ' -f2)\njsrun python train.py\n",
-        good="#!/bin/bash\n#BSUB -nnodes 2\nexport MASTER_ADDR=$(sed -n 2p $LSB_DJOB_RANKFILE)\njsrun python train.py\n",
+        bad="#!/bin/bash\n#BSUB -nnodes 2\nexport MASTER_ADDR=$(echo $LSB_HOSTS | cut -d' ' -f2)\njsrun python t.py\n",
+        good="#!/bin/bash\n#BSUB -nnodes 2\nexport MASTER_ADDR=$(sed -n 2p $LSB_DJOB_RANKFILE)\njsrun python t.py\n",
         check=_lsf,
     ),
     Rule(

@@ -22,7 +22,11 @@ def _check(subject: Subject) -> Iterator[Found]:
         launch = ranks.launch
         if launch.launcher != "srun" or parts.is_tool(launch):
             continue
-        if launch.option("cpus_per_task") or launch.option("cpus_per_gpu") or "SRUN_CPUS_PER_TASK" in launch.environment:
+        if (
+            launch.option("cpus_per_task")
+            or launch.option("cpus_per_gpu")
+            or "SRUN_CPUS_PER_TASK" in launch.environment
+        ):
             continue
         if not parts.once(seen, launch.place):
             continue

@@ -24,7 +24,9 @@ def _alone(subject: Subject) -> Iterator[tuple[LaunchRanks, bool]]:
         if parts.stepped(r.launch) and (r.nodes is None or r.nodes > 1 or r.launch.command.loop)
         and not parts.is_tool(r.launch)
     ]  # fmt: skip
-    wide += [r for r in subject.launches if r.framework == "deepspeed" and (r.nodes or 2) > 1 and r.launch.option("hostfile")]
+    wide += [
+        r for r in subject.launches if r.framework == "deepspeed" and (r.nodes or 2) > 1 and r.launch.option("hostfile")
+    ]
     wide += [r for r in subject.launches if r.framework == "horovodrun"]
     for ranks in subject.launches:
         if ranks.launch.context == "batch" and not parts.stepped(ranks.launch):
@@ -46,7 +48,7 @@ def _first_node_only(subject: Subject) -> Iterator[Found]:
                 continue
         start = "srun" if script.scheduler == "slurm" else "mpiexec --ppn 1"
         if inner is not None and inner.launcher in _PER_NODE and (told or 1) > 1:
-            if not parts.has_directives(subject) or ranks.launch.command.background:
+            if not parts.has_directives(subject) or (ranks.launch.command.background and not only):
                 continue
             yield Found(
                 f"{inner.launcher} is told {told} nodes and is started on the first one only:"
@@ -140,7 +142,7 @@ RULES = (
         title="nodes are started one after the other",
         why="A distributed program on the first node waits for the second, which the loop starts only after the first"
         " has ended.",
-        source="https://www.gnu.org/software/bash/manual/html_node/Lists.html (a command ended by & runs in background)",
+        source="https://www.gnu.org/software/bash/manual/html_node/Lists.html (commands ended by &)",
         fix="Start them in the background and wait, or use one srun.",
         bad=_LOOP.format(end=""),
         good=_LOOP.format(end=" &"),

@@ -11,7 +11,8 @@ _HEADS = {
 }
 _DIRECTIVE = re.compile(r"#(?:SBATCH|PBS|BSUB)\b")
 _LAUNCH = re.compile(
-    r"^\s*(?:\w+=\S+\s+)*(?:srun|mpiexec|mpirun|ibrun|jsrun|torchrun|accelerate|deepspeed|horovodrun|python3?|ssh|pdsh)\b", re.M
+    r"^\s*(?:\w+=\S+\s+)*(?:srun|mpiexec|mpirun|ibrun|jsrun|torchrun|accelerate|deepspeed|horovodrun|python3?|ssh|pdsh)\b",
+    re.M,
 )
 _START = {"slurm": "srun ", "pbs": "mpiexec -n 8 --ppn 4 ", "lsf": "jsrun -r 4 -a 1 -g 1 "}
 
