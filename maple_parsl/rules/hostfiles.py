@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from maple_parsl.rules import parts
 from maple_parsl.rules.base import Found, Rule, Subject
@@ -25,7 +26,7 @@ _SUBMITTED = ("slurm", "pbs", "lsf", "cobalt")
 def _literal(subject: Subject) -> Iterator[Found]:
     submitted = parts.has_directives(subject) or subject.script.scheduler in _SUBMITTED
     for line, row in enumerate(subject.lines, 1):
-        if "slots" not in row or not (match := _ROW.match(row)):
+        if "slots" not in row or not (match := _ROW.match(row[:500])):
             continue
         host = match["host"]
         if host in ("localhost", "sed") or host.endswith("$"):
@@ -56,7 +57,7 @@ def _written(subject: Subject, path: Value) -> list[tuple[str, Place]]:
 
 
 def _hostfiles(subject: Subject) -> Iterator[tuple[Launch, Value, Place]]:
-    for launch in subject.script.all_launches:
+    for launch in islice(subject.script.all_launches, 64):
         for name in ("hostfile", "deepspeed_hostfile"):
             option = launch.option(name)
             if option is not None and option.value.parts:

@@ -34,7 +34,7 @@ def _read(subject: Subject, *names: str) -> Iterator[Reference]:
 
 def _row(subject: Subject, reference: Reference) -> str:
     line = reference.place.line
-    return subject.lines[line - 1] if 0 < line <= len(subject.lines) and not reference.place.file else ""
+    return subject.lines[line - 1][:2000] if 0 < line <= len(subject.lines) and not reference.place.file else ""
 
 
 def _prints(subject: Subject, reference: Reference) -> bool:
@@ -128,8 +128,8 @@ def _nodelist(subject: Subject) -> Iterator[Found]:
 def _lines(subject: Subject) -> Iterator[Found]:
     shape = parts.shape(subject)
     ranks = shape.per_node if subject.script.scheduler == "pbs" else None
-    if ranks == 1:
-        return
+    if ranks == 1 or (ranks is None and shape.request is not None):
+        return  # one line for each chunk
     seen: set[tuple[int, int]] = set()
     for launch in subject.script.all_launches:
         for option in launch.options:
