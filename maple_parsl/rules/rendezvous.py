@@ -28,7 +28,8 @@ _SCONTROL = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
 def told(subject: Subject) -> Iterator[tuple[Value, Place | None, str, LaunchRanks | None]]:
     """Every meeting point: those of launches, then those the script sets and no launch was seen to use."""
     seen: set[tuple[int, int]] = set()
-    for ranks in subject.launches:
+    widest = sorted(subject.launches, key=lambda r: (not parts.spread(r), not parts.stepped(r.launch)))
+    for ranks in widest:
         endpoint = ranks.endpoint
         if endpoint.host is None or parts.is_tool(ranks.launch) or endpoint.source == "standalone":
             continue
