@@ -143,17 +143,17 @@ def _order(subject: Subject) -> Iterator[Found]:
                 edits=parts.replace_text(subject, option.value_place, ":".join(groups), order),
             )
     for ranks in subject.launches:
+        stated = ranks.launch.option("cpu_bind")
         bind, depth = ranks.launch.value("cpu_bind"), parts.number(ranks.launch, "cpus_per_task")
         if bind is None or bind.text != "depth" or depth is None or ranks.outer_per_node != len(near):
             continue
         blocks = [frozenset(range(i * depth, (i + 1) * depth)) for i in range(len(near))]
         far = [i for i, cores in enumerate(blocks) if not cores & near[i]]
         if far:
-            option = ranks.launch.option("cpu_bind")
             yield Found(
                 f"depth binding puts process {far[0]} on cores {min(blocks[far[0]])}-{max(blocks[far[0]])}, and device"
                 f" {far[0]} is next to {kind.device_map[far[0]].cores}",
-                option.value_place if option else ranks.launch.place,
+                stated.value_place if stated else ranks.launch.place,
                 severity="note",
                 fix=f"--cpu-bind list:{':'.join(d.cores for d in kind.device_map)}",
             )

@@ -13,7 +13,7 @@ _PROVIDER = re.compile(
     r"\b(?:SlurmProvider|PBSProProvider|PBSProvider|TorqueProvider|LSFProvider|CobaltProvider|GridEngineProvider)\b"
 )
 _INIT = re.compile(r"worker_init\s*[=:]\s*(?P<text>.*)")
-_ADDRESS = re.compile(r"^[^#]*\baddress\s*[=:]\s*['\"](?P<host>localhost|127\.[\d.]+|0\.0\.0\.0)['\"]", re.M)
+_ADDRESS = re.compile(r"^[^#\n]*\baddress\s*[=:]\s*['\"](?P<host>localhost|127\.[\d.]+|0\.0\.0\.0)['\"]", re.M)
 _NODES = re.compile(r"\bnodes_per_block\s*[=:]\s*(?P<count>\d+)")
 _LAUNCHER = re.compile(
     r"\blauncher\s*[=:]\s*(?:\n\s*type\s*:\s*)?(?:parsl\.launchers\.)?(?P<name>SimpleLauncher|SingleNodeLauncher)\b"
@@ -144,7 +144,7 @@ RULES = (
         why="Workers on compute nodes connect back to the address given; localhost is their own node.",
         source="https://github.com/Parsl/parsl/issues/1246",
         fix="An address the compute nodes reach.",
-        bad=_CODE.format(_CONFIG.format(address="address='127.0.0.1', ", launcher="SrunLauncher", init="module load x")),
+        bad=_CODE.format(_CONFIG.format(address="address='127.0.0.1', ", launcher="SrunLauncher", init="module load")),
         good=_GOOD, check=_address,
     ),
     Rule(

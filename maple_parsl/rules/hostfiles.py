@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from maple_parsl.rules import parts
 from maple_parsl.rules.base import Found, Rule, Subject
@@ -25,7 +26,7 @@ _SUBMITTED = ("slurm", "pbs", "lsf", "cobalt")
 def _literal(subject: Subject) -> Iterator[Found]:
     submitted = parts.has_directives(subject) or subject.script.scheduler in _SUBMITTED
     for line, row in enumerate(subject.lines, 1):
-        if "slots" not in row or not (match := _ROW.match(row)):
+        if "slots" not in row or not (match := _ROW.match(row[:500])):
             continue
         host = match["host"]
         if host in ("localhost", "sed") or host.endswith("$"):
@@ -50,16 +51,13 @@ def _written(subject: Subject, path: Value) -> list[tuple[str, Place]]:
         for line, row in enumerate(subject.lines, 1):
             if ">" in row and not row.lstrip().startswith("#") and pattern.search(row):
                 found.append((row, Place(line, 1)))
-    for command in subject.script.commands:
-        if command.name in ("tee", "cp", "mv", "sed", "python", "python3") and any(
-            str(w).rpartition("/")[2] == name for w in command.words[1:]
-        ):
-            found.append((command.name, command.place))
+    writers = (c for c in subject.script.commands if c.name in ("tee", "cp", "mv", "sed", "python", "python3"))
+    found += [(c.name, c.place) for c in writers if any(str(w).rpartition("/")[2] == name for w in c.words[1:])]
     return found
 
 
 def _hostfiles(subject: Subject) -> Iterator[tuple[Launch, Value, Place]]:
-    for launch in subject.script.all_launches:
+    for launch in islice(subject.script.all_launches, 64):
         for name in ("hostfile", "deepspeed_hostfile"):
             option = launch.option(name)
             if option is not None and option.value.parts:
@@ -185,7 +183,7 @@ def _runner(subject: Subject) -> Iterator[Found]:
             uses = inner.option("use_deepspeed") or inner.config.get("distributed_type") == "DEEPSPEED"
             if text == "pdsh" or (uses and text is None and inner.config_found is not False):
                 yield Found(
-                    f"accelerate with DeepSpeed starts the other nodes by {text or 'pdsh, the default'}, which needs ssh",
+                    f"accelerate with DeepSpeed starts other nodes by {text or 'pdsh, the default'}, which needs ssh",
                     inner.place,
                     fix="--deepspeed_multinode_launcher standard",
                 )
@@ -203,8 +201,8 @@ def _ssh(subject: Subject) -> Iterator[Found]:
             continue
         seen.add(launch.launcher)
         yield Found(
-            f"{launch.launcher} starts the program outside the job's steps: it needs a login without a password, carries"
-            " no modules and variables over, and what it starts may outlive the job",
+            f"{launch.launcher} starts the program outside the job's steps: it needs a login without a password,"
+            " carries no modules and variables over, and what it starts may outlive the job",
             launch.place,
             fix="srun --ntasks-per-node=1" if subject.script.scheduler == "slurm" else "mpiexec --ppn 1",
         )
@@ -217,7 +215,7 @@ RULES = (
         why="A job is given other nodes each time; names like node-0 are those of an example.",
         source="https://github.com/EleutherAI/gpt-neox/issues/811",
         fix="Write the file in the job, from its own host list.",
-        bad=_SLURM + "cat > hostfile <<END\nnode1 slots=4\nnode2 slots=4\nEND\ndeepspeed --hostfile=hostfile train.py\n",
+        bad=_SLURM + "cat > hostfile <<END\nnode1 slots=4\nnode2 slots=4\nEND\ndeepspeed --hostfile=hostfile t.py\n",
         good=_SLURM + _WRITE + _RUN, check=_literal,
     ),
     Rule(
@@ -235,8 +233,8 @@ RULES = (
         source="https://www.deepspeed.ai/getting-started/#resource-configuration-multi-node",
         fix="Add slots=N to each line.",
         bad="#!/bin/bash\n#PBS -l select=2:ngpus=4\ndeepspeed --hostfile=$PBS_NODEFILE train.py\n",
-        good="#!/bin/bash\n#PBS -l select=2:ngpus=4\nsort -u $PBS_NODEFILE | sed 's/$/ slots=4/' > hostfile.$PBS_JOBID\n"
-        "deepspeed --hostfile=hostfile.$PBS_JOBID train.py\n",
+        good="#!/bin/bash\n#PBS -l select=2:ngpus=4\nsort -u $PBS_NODEFILE |"
+        " sed 's/$/ slots=4/' > hostfile.$PBS_JOBID\ndeepspeed --hostfile=hostfile.$PBS_JOBID train.py\n",
         check=_format,
     ),
     Rule(

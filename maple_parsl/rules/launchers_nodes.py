@@ -18,7 +18,12 @@ def _nodes_missing(subject: Subject) -> Iterator[Found]:
         inner = parts.framework_of(ranks.launch)
         if inner is None or inner is ranks.launch or inner.launcher not in _PER_NODE or (ranks.nodes or 1) < 2:
             continue
-        if ranks.framework_nodes != 1 or inner.option("nnodes") or "PET_NNODES" in inner.environment:
+        if (
+            not parts.complete(inner)
+            or ranks.framework_nodes != 1
+            or inner.option("nnodes")
+            or "PET_NNODES" in inner.environment
+        ):
             continue
         if inner.launcher == "composer" and (inner.option("world_size") or "WORLD_SIZE" in inner.environment):
             continue
@@ -33,6 +38,12 @@ def _nodes_missing(subject: Subject) -> Iterator[Found]:
         )
 
 
+def _one_of_several(subject: Subject, told: int) -> bool:
+    """Steps of single nodes, side by side, that make up one launch."""
+    rows = [r for r in subject.launches if r.framework_nodes == told and r.nodes is not None and r.nodes < told]
+    return any(r.launch.command.background or r.launch.command.loop for r in rows)
+
+
 def _nodes_differ(subject: Subject) -> Iterator[Found]:
     for ranks in subject.launches:
         inner = parts.framework_of(ranks.launch)
@@ -44,6 +55,8 @@ def _nodes_differ(subject: Subject) -> Iterator[Found]:
             continue
         if ranks.outer_per_node is not None and ranks.outer_per_node > 1:
             continue  # another rule
+        if told > ranks.nodes and _one_of_several(subject, told):
+            continue
         waits = "waits for nodes that never come" if told > ranks.nodes else "leaves nodes out"
         yield Found(
             f"{inner.launcher} is told {told} nodes and is started on {ranks.nodes}: it {waits}",

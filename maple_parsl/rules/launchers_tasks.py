@@ -50,8 +50,7 @@ def _runner_on_every_node(subject: Subject) -> Iterator[Found]:
 
 def _tasks(ranks: LaunchRanks) -> int | None:
     if ranks.nodes is None or ranks.outer_per_node is None:
-        given = parts.number(ranks.launch, "ntasks")
-        return given
+        return parts.number(ranks.launch, "ntasks")
     return ranks.nodes * ranks.outer_per_node
 
 
@@ -210,7 +209,7 @@ def _mpirun_slots(subject: Subject) -> Iterator[Found]:
         slots = stated or (job.nodes if not subject.script.directive("--ntasks-per-node") else None)
         if slots is not None and wanted > slots:
             yield Found(
-                f"{launch.launcher} wants {wanted} processes and the job has {slots} task slot{'s' if slots > 1 else ''}"
+                f"{launch.launcher} wants {wanted} processes and the job has {slots} slot{'s' if slots > 1 else ''}"
                 + ("" if stated else " (no task count is asked for, so one per node)"),
                 launch.place,
                 severity="error" if stated else "warning",
@@ -283,8 +282,10 @@ RULES = (
         " devices stand idle.",
         source="https://docs.pytorch.org/docs/stable/elastic/run.html (--nproc-per-node)",
         fix="As many processes per node as devices.",
-        bad="#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus-per-node=4\ntorchrun --standalone --nproc-per-node=8 t.py\n",
-        good="#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus-per-node=4\ntorchrun --standalone --nproc-per-node=4 t.py\n",
+        bad="#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus-per-node=4\n"
+        "torchrun --standalone --nproc-per-node=8 t.py\n",
+        good="#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus-per-node=4\n"
+        "torchrun --standalone --nproc-per-node=4 t.py\n",
         check=_devices_differ,
     ),
     Rule(

@@ -97,7 +97,7 @@ def _two_libraries(subject: Subject) -> Iterator[Found]:
 def _no_type(subject: Subject) -> Iterator[Found]:
     if subject.site is not None:
         return  # its default is the site's concern
-    openmpi, mpich = _families(subject)
+    openmpi, _ = _families(subject)
     for ranks in subject.launches:
         launch = ranks.launch
         if launch.launcher != "srun" or ranks.framework or launch.option("mpi") or ranks.processes == 1:
@@ -191,7 +191,7 @@ RULES = (
         title="the rank is read from a variable another launcher sets",
         why="Each launcher sets its own variables; those of another are empty, or those of the batch job.",
         source="https://docs.open-mpi.org/en/v5.0.x/tuning-apps/environment-var.html",
-        fix="Read what this launcher sets: SLURM_PROCID (srun), PMI_RANK (PALS, Hydra), OMPI_COMM_WORLD_RANK (Open MPI).",
+        fix="Read its own: SLURM_PROCID (srun), PMI_RANK (PALS, Hydra), OMPI_COMM_WORLD_RANK (Open MPI).",
         bad=_SLURM + "srun bash -c 'RANK=$OMPI_COMM_WORLD_RANK python train.py'\n",
         good=_SLURM + "srun bash -c 'RANK=$SLURM_PROCID python train.py'\n", check=_foreign_rank,
     ),

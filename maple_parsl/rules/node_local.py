@@ -28,7 +28,8 @@ _KNOWN = (
     " PYTHONPYCACHEPREFIX WANDB_DIR WANDB_CACHE_DIR VLLM_CACHE_ROOT SYCL_CACHE_DIR"
 ).split()  # fmt: skip
 _PREFIXES = ("MIOPEN_USER", "MIOPEN_CUSTOM", "MIOPEN_CACHE", "TRITON_CACHE", "TORCHINDUCTOR_CACHE", "TORCH_EXT",
-             "HF_DATASETS_CACHE", "TRANSFORMERS_CACHE", "XDG_CACHE", "CUDA_CACHE", "NUMBA_CACHE", "SYCL_CACHE")  # fmt: skip
+             "HF_DATASETS_CACHE", "TRANSFORMERS_CACHE", "XDG_CACHE", "CUDA_CACHE", "NUMBA_CACHE",
+             "SYCL_CACHE")  # fmt: skip
 _RIGHT = frozenset("MIOPEN_CUSTOM_CACHE_DIR XDG_CACHE_DIR CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE SYCL_CACHE_PERSISTENT"
                    " SYCL_CACHE_THRESHOLD TRITON_CACHE_MANAGER SYCL_CACHE_MAX_SIZE".split())  # fmt: skip
 _CACHES = ("MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
@@ -97,6 +98,31 @@ def _first_node(subject: Subject) -> Iterator[Found]:
             )
 
 
+def _local_directory(subject: Subject) -> Iterator[Found]:
+    if parts.fewest_nodes(subject) < 2 or _SPREAD.search(subject.script.text):
+        return
+    here: Value | None = None
+    steps = [
+        (s.place, s.words[1].value) for s in subject.script.steps_of("cd") if len(s.words) > 1 and s.context == "batch"
+    ]
+    wide = [r.launch for r in subject.launches if parts.stepped(r.launch) and (r.nodes or 2) > 1]
+    if any(not parts.trains(launch) and not parts.is_tool(launch) for launch in wide):
+        return
+    for launch in wide:
+        here = next((value for place, value in reversed(steps) if place < launch.place), None)
+        if here is None or not _is_local(here) or launch.option("chdir") or launch.option("wdir"):
+            continue
+        copied = any(other.place < launch.place and not parts.trains(other) for other in wide)
+        name = next((t for w in launch.leaf.program[:3] if (t := w.value.text or "").endswith(".py")), "")
+        if name and not name.startswith(("/", "~")) and not copied:
+            yield Found(
+                f"the job has changed to {here}, a directory of the first node: {name} is not there on the others",
+                launch.place,
+                fix="stay on a shared file system, or copy the program to every node first",
+            )
+            return
+
+
 def _lost(subject: Subject) -> Iterator[Found]:
     if parts.fewest_nodes(subject) < 2:
         return
@@ -106,12 +132,16 @@ def _lost(subject: Subject) -> Iterator[Found]:
         for key, value, place in parts.settings(ranks.launch.leaf.program):
             text = str(value)
             if text.startswith("file://") and _LOCAL.match(text[7:]):
-                yield Found(f"{text} is another file on each node, so the processes never meet", place, severity="error",
-                            fix="env:// with MASTER_ADDR, or a file on a shared file system")  # fmt: skip
+                yield Found(
+                    f"{text} is another file on each node, so the processes never meet",
+                    place,
+                    severity="error",
+                    fix="env:// with MASTER_ADDR, or a file on a shared file system",
+                )
             elif _OUTPUT.search(key.rpartition(".")[2]) and _is_local(value):
                 yield Found(
-                    f"{key} is {text}, a place on each node alone: parts of a checkpoint stay on different nodes and are"
-                    " gone when the job ends",
+                    f"{key} is {text}, a place on each node alone: parts of a checkpoint stay on different nodes"
+                    " and are gone when the job ends",
                     place,
                     fix="a place on a shared file system",
                 )
@@ -179,6 +209,15 @@ RULES = (
         check=_first_node,
     ),
     Rule(
+        id="started-from-node-local", fault_class="NODE_LOCAL_STATE", severity="error",
+        title="the job starts its program from a node-local directory",
+        why="Launchers start processes in the current directory; what the batch shell put there is on the first node.",
+        source="https://slurm.schedmd.com/srun.html (--chdir)",
+        fix="Start from a shared file system.",
+        bad=_HEAD + "cd /tmp\ncp $HOME/train.py .\nsrun python train.py\n",
+        good=_HEAD + "cd /tmp\nsrun python $HOME/train.py\n", check=_local_directory,
+    ),
+    Rule(
         id="results-on-one-node", fault_class="NODE_LOCAL_STATE", severity="warning",
         title="results or the meeting file on node-local disks",
         why="Each node writes its own directory, which is emptied after the job.",
@@ -188,7 +227,7 @@ RULES = (
         good=_HEAD + "srun python train.py --output_dir $SCRATCH/run\n", check=_lost,
     ),
     Rule(
-        id="cache-variable-misspelt", fault_class="NODE_LOCAL_STATE", severity="error",
+        id="cache-variable-misspelt", fault_class="NODE_LOCAL_STATE", severity="warning",
         title="a cache variable that nothing reads",
         why="A misspelt name is ignored without a word, and the cache stays where it was.",
         source="https://github.com/Lumi-supercomputer/LUMI-AI-Guide/pull/108",

@@ -22,7 +22,13 @@ def _static_rank(subject: Subject) -> Iterator[Found]:
         if inner is ranks.launch or inner.launcher not in ("torchrun", "accelerate") or ranks.launch.command.loop:
             continue
         found = workers(ranks.launch, parts.shape(subject), None)
-        if not found.static or (ranks.nodes or 1) < 2 or (found.nodes or 1) < 2 or inner.config_found is False:
+        if (
+            not parts.complete(inner)
+            or not found.static
+            or (ranks.nodes or 1) < 2
+            or (found.nodes or 1) < 2
+            or inner.config_found is False
+        ):
             continue
         if any(n in inner.environment for n in ("PET_NODE_RANK", "PET_RDZV_BACKEND")):
             continue
@@ -36,11 +42,51 @@ def _static_rank(subject: Subject) -> Iterator[Found]:
                 inner.place,
                 fix=f"{flag}={variable}, expanded in each task (bash -c '…'); or --rdzv-backend=c10d",
             )
+        elif (
+            rank.is_const
+            and option is None
+            and inner.launcher == "accelerate"
+            and "{" in (inner.config.get("machine_rank") or "")
+        ):
+            continue  # a template
         elif rank.is_const:
             yield Found(
                 f"{flag} is {rank.text} on all {ranks.nodes} nodes",
                 option.place if option else inner.place,
                 fix=f"{flag}={variable}, expanded in each task (bash -c '…')",
+            )
+
+
+def _one_config(subject: Subject) -> Iterator[Found]:
+    for ranks, inner in endpoint_launches(subject):
+        option = inner.option("config_file")
+        if inner.launcher != "accelerate" or option is None or inner.config_found is not False:
+            continue
+        if inner is ranks.launch or (ranks.nodes or 1) < 2 or ranks.launch.command.loop or inner.option("node_rank"):
+            continue
+        if option.value.has("per_task", "this_host") or (inner.value("rdzv_backend") or option.value).text == "c10d":
+            continue
+        yield Found(
+            f"{option.value} gives machine_rank, and is the same file on all {ranks.nodes} nodes: unless it chooses the"
+            " c10d rendezvous, every machine takes itself for the same one",
+            option.place,
+            fix="--machine_rank $SLURM_NODEID, expanded in each task (bash -c '…')",
+        )
+
+
+def _no_id(subject: Subject) -> Iterator[Found]:
+    for ranks, inner in endpoint_launches(subject):
+        backend, option = inner.value("rdzv_backend"), inner.option("rdzv_id")
+        if inner.launcher != "torchrun" or backend is None or backend.text not in ("c10d", "etcd", "etcd-v2"):
+            continue
+        if not parts.complete(inner) or (ranks.framework_nodes or 1) < 2 or "PET_RDZV_ID" in inner.environment:
+            continue
+        if option is None or option.value.is_const:
+            yield Found(
+                f"the rendezvous is named {option.value}, like that of every other job"
+                if option
+                else "the rendezvous has no name: agents of another job that reach the same port join it",
+                option.place if option else inner.place,
             )
 
 
@@ -67,6 +113,26 @@ def _rdzv_id(subject: Subject) -> Iterator[Found]:
 
 
 RULES = (
+    Rule(
+        id="machine-rank-shared", fault_class="RDZV_ENDPOINT", severity="warning",
+        title="one accelerate configuration for all machines",
+        why="machine_rank differs between machines, so a configuration they share cannot hold it.",
+        source="https://huggingface.co/docs/accelerate/basic_tutorials/launch#multi-node-training",
+        fix="Give --machine_rank on each node.",
+        bad=_HEAD + _FIRST + "srun accelerate launch --config_file all.yaml train.py\n",
+        good=_HEAD + _FIRST + "srun bash -c 'accelerate launch --config_file all.yaml --machine_rank $SLURM_NODEID"
+        " train.py'\n",
+        check=_one_config,
+    ),
+    Rule(
+        id="rendezvous-id-missing", fault_class="RDZV_ENDPOINT", severity="note",
+        title="a rendezvous without a name of its own",
+        why="Without --rdzv-id, or with a constant one, two jobs on one endpoint join each other.",
+        source="https://docs.pytorch.org/docs/stable/elastic/run.html (--rdzv-id)",
+        fix="--rdzv-id=$SLURM_JOB_ID (or $PBS_JOBID).",
+        bad=_HEAD + _FIRST + _C10D.format(""), good=_HEAD + _FIRST + _C10D.format("--rdzv-id=$SLURM_JOB_ID "),
+        check=_no_id,
+    ),
     Rule(
         id="static-node-rank", fault_class="RDZV_ENDPOINT", severity="error",
         title="several nodes with the same node rank",

@@ -45,6 +45,11 @@ def framework_of(launch: Launch) -> Launch | None:
     return next((part for part in launch.all if part.launcher in FRAMEWORKS), None)
 
 
+def complete(launch: Launch) -> bool:
+    """Its command line was read to the end: a program follows the options, and no line was cut in two."""
+    return bool(launch.program)
+
+
 def stepped(launch: Launch) -> bool:
     """Started by a launcher that reaches other nodes."""
     return launch.launcher in STEPS

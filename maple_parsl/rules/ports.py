@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from maple_parsl.finding import Edit
 from maple_parsl.rules import parts
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script.model import Place
@@ -18,9 +19,11 @@ _HEAD = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=4\n#SBATCH --
 
 def _ports(subject: Subject) -> Iterator[tuple[Value, Place, str, LaunchRanks | None]]:
     seen: set[int] = set()
+    told: set[str] = set()
     for assignment in subject.script.assignments:
         if assignment.name in _NAMES and assignment.how != "unset" and assignment.place.line not in seen:
             seen.add(assignment.place.line)
+            told.add(str(assignment.value))
             yield assignment.value, assignment.place, assignment.name, None
     for ranks in subject.launches:
         inner = parts.framework_of(ranks.launch)
@@ -28,17 +31,14 @@ def _ports(subject: Subject) -> Iterator[tuple[Value, Place, str, LaunchRanks | 
             continue
         for name in ("master_port", "rdzv_endpoint"):
             option = inner.option(name)
-            if option is None or option.place.line in seen or "$" in _tail(option.text):
+            if option is None or option.place.line in seen:
+                continue
+            value = option.value.split(":")[-1] if name == "rdzv_endpoint" else option.value
+            if (name == "rdzv_endpoint" and ":" not in str(option.value)) or str(value) in told:
                 continue
             seen.add(option.place.line)
-            value = option.value.split(":")[-1] if name == "rdzv_endpoint" else option.value
-            if name == "rdzv_endpoint" and ":" not in str(option.value):
-                continue
+            told.add(str(value))
             yield value, option.place, option.flag, ranks
-
-
-def _tail(text: str) -> str:
-    return text.rpartition(":")[2] if ":" in text and not text.endswith("}") else text
 
 
 def _exclusive(subject: Subject) -> bool:
@@ -54,7 +54,7 @@ def _fixed(subject: Subject) -> Iterator[Found]:
         if port is None or not 1024 <= port <= 65535:
             continue
         alone = _exclusive(subject)
-        edits = ()
+        edits: tuple[Edit, ...] = ()
         if name == "MASTER_PORT" and subject.script.scheduler == "slurm" and not place.file:
             edits = parts.replace_text(subject, place, f"MASTER_PORT={port}", _FIX)
         yield Found(
@@ -157,9 +157,9 @@ def _per_task(subject: Subject) -> Iterator[Found]:
     seen: set[tuple[int, int]] = set()
     lines = {r.place.line for r in subject.script.references("RANDOM", "task")}
     for assignment in subject.script.assignments:
-        if assignment.name in _NAMES and assignment.context == "task" and assignment.value.has("random", "free_port"):
-            if parts.once(seen, assignment.place):
-                yield _differs(assignment.name, assignment.place)
+        drawn = assignment.context == "task" and assignment.value.has("random", "free_port")
+        if assignment.name in _NAMES and drawn and parts.once(seen, assignment.place):
+            yield _differs(assignment.name, assignment.place)
     for ranks in tasks:
         inner = parts.framework_of(ranks.launch)
         for name in ("master_port", "rdzv_endpoint"):
@@ -215,7 +215,8 @@ RULES = (
         source="https://docs.pytorch.org/docs/stable/elastic/run.html (--master-port, --standalone)",
         fix="Another port for each.",
         bad=_HEAD + "torchrun --nproc-per-node=2 a.py &\ntorchrun --nproc-per-node=2 b.py &\nwait\n",
-        good=_HEAD + "torchrun --standalone --nproc-per-node=2 a.py &\ntorchrun --standalone --nproc-per-node=2 b.py &\n"
+        good=_HEAD + "torchrun --standalone --nproc-per-node=2 a.py &\n"
+        "torchrun --standalone --nproc-per-node=2 b.py &\n"
         "wait\n",
         check=_same_port,
     ),

@@ -74,14 +74,13 @@ def document_lines(document: Heredoc) -> range:
 
 def _in_heredoc(subject: Subject) -> Iterator[Found]:
     seen: set[tuple[int, int]] = set()
+    named = [r for r in subject.script.all_references if r.name in _RANKS and r.context == "batch"]
     for document in subject.script.heredocs:
         if not document.expands or not (document.run_by or document.submitted or document.file is not None):
             continue
         lines = document_lines(document)
-        for reference in subject.script.all_references:
-            if reference.context != "batch" or reference.place.line not in lines:
-                continue
-            if reference.name in _RANKS and parts.once(seen, reference.place):
+        for reference in named:
+            if reference.place.line in lines and parts.once(seen, reference.place):
                 yield Found(
                     f"{reference.name} is expanded while the file is written, not where it runs:"
                     " the end mark of the here-document is not quoted",
@@ -138,11 +137,11 @@ def _escaped(subject: Subject) -> Iterator[Found]:
 def _literally(subject: Subject) -> Iterator[Found]:
     seen: set[tuple[int, int]] = set()
     shells = {
-        w.place.line
-        for launch in subject.script.all_launches
-        for part in launch.wrappers if part.kind == "shell"
-        for w in part.words
-    }  # fmt: skip
+        word.place.line
+        for command in subject.script.commands
+        if any(w.value.text in ("bash", "sh", "/bin/bash", "/bin/sh", "eval") for w in command.words)
+        for word in command.words
+    }
     for reference in subject.script.all_references:
         if reference.context != "never" or not reference.launcher or reference.place.line in shells:
             continue

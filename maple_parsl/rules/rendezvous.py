@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from maple_parsl.finding import Edit
 from maple_parsl.rules import parts
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script.model import Launch, Place
@@ -16,6 +17,7 @@ _HEADISH = re.compile(
     r"(?:master|head|rdzv|main|rank0|coord)\w*(?:addr|ip|host|node|endpoint)?|host_?ip\Z|addr\w*\Z", re.I
 )
 _SUBMIT = ("submit_host",)
+_SSH_ADDRESS = re.compile(r"\bssh\s+(?:-\S+\s+)*(?P<host>[A-Za-z0-9][\w.@-]*)\s+['\"]?(?:/\S*/)?hostname\b")
 _HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n"
 _FIRST = 'export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)\n'
 _RUN = "srun torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-id=$SLURM_JOB_ID {} train.py\n"
@@ -26,11 +28,13 @@ _SCONTROL = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
 def told(subject: Subject) -> Iterator[tuple[Value, Place | None, str, LaunchRanks | None]]:
     """Every meeting point: those of launches, then those the script sets and no launch was seen to use."""
     seen: set[tuple[int, int]] = set()
-    for ranks in subject.launches:
+    widest = sorted(subject.launches, key=lambda r: (not parts.spread(r), not parts.stepped(r.launch)))
+    for ranks in widest:
         endpoint = ranks.endpoint
-        if endpoint.host is not None and not parts.is_tool(ranks.launch) and endpoint.source != "standalone":
-            if parts.once(seen, endpoint.place):
-                yield endpoint.host, endpoint.place, endpoint.source, ranks
+        if endpoint.host is None or parts.is_tool(ranks.launch) or endpoint.source == "standalone":
+            continue
+        if parts.once(seen, endpoint.place):
+            yield endpoint.host, endpoint.place, endpoint.source, ranks
     for assignment in subject.script.assignments:
         if assignment.name in _NAMES and assignment.how != "unset" and parts.once(seen, assignment.place):
             yield assignment.value.split(":")[0], assignment.place, assignment.name, None
@@ -57,7 +61,8 @@ def _loopback(subject: Subject) -> Iterator[Found]:
         if text is None or not parts.LOOPBACK.match(text):
             continue
         several = _several(subject, ranks)
-        fix, edits = None, ()
+        fix: str | None = None
+        edits: tuple[Edit, ...] = ()
         if subject.script.scheduler == "slurm" and source == "MASTER_ADDR" and place is not None:
             fix = f"MASTER_ADDR={_SCONTROL}"
             row = subject.lines[place.line - 1] if place.line <= len(subject.lines) else ""
@@ -93,8 +98,33 @@ def _empty(subject: Subject) -> Iterator[Found]:
         if host.text == "" or (unset is not None and len(host.parts) == 1):
             if ranks is not None and not parts.spread(ranks) and parts.fewest_nodes(subject) < 2:
                 continue
+            if unset is not None and unset == source:
+                continue
             why = "empty" if unset is None else f"empty: {unset} is not set there"
             yield Found(f"{source} is {why}", place)
+
+
+def _nowhere(subject: Subject) -> Iterator[Found]:
+    if not parts.has_directives(subject):
+        return
+    strict = any(
+        "-u" in str(s) or "nounset" in str(s) or re.search(r"-\w*u", str(s)) for s in subject.script.steps_of("set")
+    )
+    for assignment in subject.script.assigned("MASTER_ADDR"):
+        symbol = assignment.value.symbol
+        if symbol is None or symbol.kind != "environment" or symbol.detail == "MASTER_ADDR" or assignment.value.assumed:
+            continue
+        if any(s.found is False for s in subject.script.steps_of("source")) or symbol.detail.endswith(
+            ("HOST_IP", "_ADDR0")
+        ):
+            continue
+        yield Found(
+            f"MASTER_ADDR is {symbol.detail}, which the script does not set"
+            + (": set -u stops the script here" if strict else ""),
+            assignment.place,
+            severity="error" if strict else "warning",
+            fix=f"MASTER_ADDR={_SCONTROL}" if subject.script.scheduler == "slurm" else None,
+        )
 
 
 def _missing(subject: Subject) -> Iterator[Found]:
@@ -102,7 +132,12 @@ def _missing(subject: Subject) -> Iterator[Found]:
         inner = parts.framework_of(ranks.launch)
         if inner is None or inner.launcher not in ("torchrun", "accelerate", "composer"):
             continue
-        if (ranks.framework_nodes or 1) < 2 or ranks.endpoint.host is not None or inner.config_found is False:
+        if (
+            not parts.complete(inner)
+            or (ranks.framework_nodes or 1) < 2
+            or ranks.endpoint.host is not None
+            or inner.config_found is False
+        ):
             continue
         if any(n in inner.environment for n in ("PET_RDZV_ENDPOINT", "PET_MASTER_ADDR", "MASTER_ADDR")):
             continue
@@ -128,9 +163,8 @@ def _environment(subject: Subject) -> Iterator[Found]:
         if "MASTER_ADDR" in env or ranks.processes == 1:
             continue
         words = " ".join(str(w) for w in launch.leaf.program)
-        if parts.setting(launch.leaf.program, "master_addr", "dist_url", "init_method"):
-            if "env://" not in words:
-                continue
+        if "env://" not in words and parts.setting(launch.leaf.program, "master_addr", "dist_url", "init_method"):
+            continue
         named = [n for n in ("RANK", "WORLD_SIZE", "MASTER_PORT", "LOCAL_RANK") if n in env]
         if len(named) >= 2 or "env://" in words:
             yield Found(
@@ -171,7 +205,7 @@ def _address_command(subject: Subject) -> Iterator[Found]:
             continue
         seen.add(assignment.place.line)
         yield Found(
-            f"{assignment.name} is an address that hostname -i or -I prints: that may be a loopback address, or several",
+            f"{assignment.name} is an address that hostname -i or -I prints: it may be a loopback address, or several",
             assignment.place,
             fix=f"use the host's name: {_SCONTROL}" if subject.script.scheduler == "slurm" else "use the host's name",
         )
@@ -198,6 +232,14 @@ def _literal(subject: Subject) -> Iterator[Found]:
         d.name == "-l select" and "host=" in (d.value or "") for d in script.directives
     ):
         return
+    for line, row in enumerate(subject.lines, 1):
+        match = _SSH_ADDRESS.search(row) if "ssh" in row and not row.lstrip().startswith("#") else None
+        if match and parts.has_directives(subject):
+            yield Found(
+                f"the address is asked from {match['host']}, whichever nodes the job is given",
+                Place(line, match.start("host") + 1),
+                fix=f"take the first host of the job: {_SCONTROL}" if script.scheduler == "slurm" else None,
+            )
     for host, place, source, ranks in told(subject):
         text = host.text
         if not text or parts.LOOPBACK.match(text) or not re.match(r"[A-Za-z0-9][\w.-]*\Z", text):
@@ -263,6 +305,14 @@ RULES = (
         source="https://docs.pytorch.org/docs/stable/distributed.html#environment-variable-initialization",
         fix="Set and export it in the batch script.",
         bad=_HEAD + "export MASTER_ADDR=\n" + _END, good=_HEAD + _FIRST + _END, check=_empty,
+    ),
+    Rule(
+        id="endpoint-from-nowhere", fault_class="RDZV_ENDPOINT", severity="warning",
+        title="the meeting point comes from a variable that is never set",
+        why="What the script does not set must come from the submitting shell, or is empty.",
+        source="https://docs.pytorch.org/docs/stable/distributed.html#environment-variable-initialization",
+        fix="Work it out from the job's host list.",
+        bad=_HEAD + "export MASTER_ADDR=$MASTER_HOST\n" + _END, good=_HEAD + _FIRST + _END, check=_nowhere,
     ),
     Rule(
         id="endpoint-missing", fault_class="RDZV_ENDPOINT", severity="error",

@@ -34,7 +34,7 @@ def _read(subject: Subject, *names: str) -> Iterator[Reference]:
 
 def _row(subject: Subject, reference: Reference) -> str:
     line = reference.place.line
-    return subject.lines[line - 1] if 0 < line <= len(subject.lines) and not reference.place.file else ""
+    return subject.lines[line - 1][:2000] if 0 < line <= len(subject.lines) and not reference.place.file else ""
 
 
 def _prints(subject: Subject, reference: Reference) -> bool:
@@ -43,6 +43,7 @@ def _prints(subject: Subject, reference: Reference) -> bool:
 
 
 def _typed(subject: Subject) -> Iterator[Found]:
+    said: set[str] = set()
     for reference in _read(subject, *_TYPED):
         if reference.assigned or reference.operator.startswith((*_STRIPS, *_SAFE)) or _prints(subject, reference):
             continue
@@ -54,6 +55,8 @@ def _typed(subject: Subject) -> Iterator[Found]:
         if unset and reference.context == "task":
             continue
         fix = "SLURM_GPUS_ON_NODE"
+        if reference.name in said:
+            continue
         edits = parts.replace_text(subject, reference.place, reference.name, fix) if reference.name == _TYPED[0] else ()
         option = "--" + reference.name[6:].lower().replace("_", "-")
         if text is not None and not text.isdigit():
@@ -64,6 +67,7 @@ def _typed(subject: Subject) -> Iterator[Found]:
                 "error",
             )
         else:
+            said.add(reference.name)
             message, severity = (
                 f"{reference.name} repeats {option} as written: with a type (a100:4) it is no number",
                 "note",
@@ -124,8 +128,8 @@ def _nodelist(subject: Subject) -> Iterator[Found]:
 def _lines(subject: Subject) -> Iterator[Found]:
     shape = parts.shape(subject)
     ranks = shape.per_node if subject.script.scheduler == "pbs" else None
-    if ranks == 1:
-        return
+    if ranks == 1 or (ranks is None and shape.request is not None):
+        return  # one line for each chunk
     seen: set[tuple[int, int]] = set()
     for launch in subject.script.all_launches:
         for option in launch.options:
@@ -140,6 +144,26 @@ def _lines(subject: Subject) -> Iterator[Found]:
                     severity="error" if ranks else "warning",
                     fix='sort -u "$PBS_NODEFILE" | wc -l',
                 )
+    counted = [a.name for a in subject.script.assignments if a.value.has("task_slots")]
+    for launch in subject.script.launches:
+        total = launch.option("ntasks")
+        symbol = total.value.symbol if total else None
+        if (
+            total is None
+            or symbol is None
+            or symbol.kind not in ("number", "task_slots")
+            or not parts.number(launch, "ntasks_per_node")
+        ):
+            continue
+        if not symbol.derived:
+            continue
+        if any(re.search(rf"\b{name}\b", symbol.detail) for name in counted) and parts.once(seen, total.place):
+            yield Found(
+                f"{total.flag} multiplies the lines of the node file, which holds each host once per process",
+                total.place,
+                severity="error" if ranks else "warning",
+                fix='sort -u "$PBS_NODEFILE" | wc -l',
+            )
     for assignment in subject.script.assignments:
         if re.search(r"N?NODES\Z|NUM_?NODES|NHOSTS", assignment.name, re.I) and assignment.value.has("task_slots"):
             if any(True for _ in seen):
@@ -215,7 +239,8 @@ RULES = (
         source="https://slurm.schedmd.com/scontrol.html (show hostnames)",
         fix="scontrol show hostnames.",
         bad=_HEAD + "export MASTER_ADDR=$(echo $SLURM_JOB_NODELIST | cut -d, -f1)\nsrun python train.py\n",
-        good=_HEAD + "export MASTER_ADDR=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n1)\nsrun python train.py\n",
+        good=_HEAD + "export MASTER_ADDR=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n1)\n"
+        "srun python train.py\n",
         check=_nodelist,
     ),
     Rule(
@@ -233,7 +258,7 @@ RULES = (
     Rule(
         id="scheduler-variable-unset", fault_class="SCHED_ENV_PARSE", severity="warning",
         title="a variable that Slurm does not set here",
-        why="Slurm sets SLURM_NTASKS, SLURM_CPUS_PER_TASK and the like in the batch shell only where the option is given.",
+        why="Slurm sets SLURM_NTASKS, SLURM_CPUS_PER_TASK and the like only where the option is given.",
         source="https://slurm.schedmd.com/sbatch.html (output environment variables)",
         fix="Give the option, or a default.",
         bad="#!/bin/bash\n#SBATCH --nodes=2\nexport OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK\nsrun python train.py\n",
@@ -247,8 +272,8 @@ RULES = (
         why="LSF leaves LSB_HOSTS empty when the list is long.",
         source="https://github.com/Lightning-AI/pytorch-lightning/issues/10216",
         fix="Read LSB_DJOB_RANKFILE.",
-        bad="#!/bin/bash\n#BSUB -nnodes 2\nexport MASTER_ADDR=$(echo $LSB_HOSTS | cut -d' ' -f2)\njsrun python train.py\n",
-        good="#!/bin/bash\n#BSUB -nnodes 2\nexport MASTER_ADDR=$(sed -n 2p $LSB_DJOB_RANKFILE)\njsrun python train.py\n",
+        bad="#!/bin/bash\n#BSUB -nnodes 2\nexport MASTER_ADDR=$(echo $LSB_HOSTS | cut -d' ' -f2)\njsrun python t.py\n",
+        good="#!/bin/bash\n#BSUB -nnodes 2\nexport MASTER_ADDR=$(sed -n 2p $LSB_DJOB_RANKFILE)\njsrun python t.py\n",
         check=_lsf,
     ),
     Rule(

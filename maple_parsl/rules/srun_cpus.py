@@ -17,6 +17,7 @@ def _check(subject: Subject) -> Iterator[Found]:
     if directive is None or directive.number == 1:
         return
     first = True
+    seen: set[tuple[int, int]] = set()
     for ranks in subject.launches:
         launch = ranks.launch
         if launch.launcher != "srun" or parts.is_tool(launch):
@@ -26,6 +27,8 @@ def _check(subject: Subject) -> Iterator[Found]:
             or launch.option("cpus_per_gpu")
             or "SRUN_CPUS_PER_TASK" in launch.environment
         ):
+            continue
+        if not parts.once(seen, launch.place):
             continue
         yield Found(
             f"srun does not take over --cpus-per-task={directive.value} of sbatch: each task gets one core",

@@ -48,7 +48,7 @@ def _first_node_only(subject: Subject) -> Iterator[Found]:
                 continue
         start = "srun" if script.scheduler == "slurm" else "mpiexec --ppn 1"
         if inner is not None and inner.launcher in _PER_NODE and (told or 1) > 1:
-            if not parts.has_directives(subject) or ranks.launch.command.background:
+            if not parts.has_directives(subject) or (ranks.launch.command.background and not only):
                 continue
             yield Found(
                 f"{inner.launcher} is told {told} nodes and is started on the first one only:"
@@ -142,7 +142,7 @@ RULES = (
         title="nodes are started one after the other",
         why="A distributed program on the first node waits for the second, which the loop starts only after the first"
         " has ended.",
-        source="https://www.gnu.org/software/bash/manual/html_node/Lists.html (a command ended by & runs in background)",
+        source="https://www.gnu.org/software/bash/manual/html_node/Lists.html (commands ended by &)",
         fix="Start them in the background and wait, or use one srun.",
         bad=_LOOP.format(end=""),
         good=_LOOP.format(end=" &"),

@@ -18,7 +18,8 @@ COVERED = {rule.fault_class for rule in rules().values()}
 
 def _complete() -> Any:
     spec = importlib.util.spec_from_file_location("completing", HERE / "complete.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.complete
