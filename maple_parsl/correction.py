@@ -98,7 +98,7 @@ def _of_diagnosis(diagnosis: Diagnosis) -> tuple[list[Finding], set[str]]:
     for cause in diagnosis.causes:
         classes |= {cause.fault_class, *cause.script_classes}
         for edit in cause.edits:
-            edits = ()
+            edits: tuple[Edit, ...] = ()
             if edit.line is not None and edit.old is not None and edit.new is not None:
                 edits = (Edit(first=edit.line, last=edit.line, text=edit.new),)
             told.append(

@@ -104,7 +104,6 @@ def _glob(pattern: str) -> re.Pattern[str]:
     """``*`` and ``?`` within a folder, ``**`` through folders; a pattern without ``/`` matches in every folder."""
     if "/" not in pattern:
         pattern = f"**/{pattern}"
-    made = []
-    for part in re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./")):
-        made.append({"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(part) or re.escape(part))
-    return re.compile("".join(made), re.S)
+    signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./"))
+    return re.compile("".join(signs.get(part) or re.escape(part) for part in parts), re.S)

@@ -8,10 +8,8 @@ import difflib
 def unified(old: bytes, new: bytes, name: str) -> str:
     """The diff; empty where nothing differs. Bytes that are no UTF-8 are replaced by visible signs."""
     before, after = _rows(old), _rows(new)
-    made = []
-    for line in difflib.unified_diff(before, after, f"a/{name.lstrip('/')}", f"b/{name.lstrip('/')}"):
-        made.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
-    return "".join(made)
+    lines = difflib.unified_diff(before, after, f"a/{name.lstrip('/')}", f"b/{name.lstrip('/')}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _rows(data: bytes) -> list[str]:

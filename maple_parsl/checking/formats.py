@@ -11,7 +11,7 @@ from maple_parsl.checking.about import about, page
 from maple_parsl.checking.baseline import fingerprint
 from maple_parsl.checking.report import FileReport, Report
 from maple_parsl.finding import Edit, Finding
-from maple_parsl.version import __version__
+from maple_parsl.version import VERSION
 
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -20,7 +20,7 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 def as_json(report: Report) -> dict[str, Any]:
     """``files``, ``findings``, ``site`` and ``summary``; the keys are stable."""
     return {
-        "version": __version__,
+        "version": VERSION,
         "site": report.site,
         "files": [
             {
@@ -85,8 +85,8 @@ def as_sarif(report: Report) -> str:
         "tool": {
             "driver": {
                 "name": "maple check",
-                "version": __version__,
-                "semanticVersion": __version__,
+                "version": VERSION,
+                "semanticVersion": VERSION,
                 "informationUri": page(""),
                 "rules": [_rule(name) for name in names],
             }

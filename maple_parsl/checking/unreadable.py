@@ -11,7 +11,9 @@ RULE = "unreadable-script"
 TITLE = "the file, or a part of it, cannot be read as a script"
 WHY = "A file that is binary, empty, cut off or not UTF-8 is refused by the scheduler, or runs as something else."
 SOURCE = "POSIX.1-2024, Shell Command Language (text files, quoting, here-documents)"
-_ERROR, _WARNING, _NOTE = "error", "warning", "note"
+_ERROR: Severity = "error"
+_WARNING: Severity = "warning"
+_NOTE: Severity = "note"
 # Kind of fault -> severity, message, what to do.
 _FAULTS: dict[str, tuple[Severity, str, str]] = {
     "binary": (_ERROR, "this is a binary file, not a script", "name the batch script, not the program it starts"),
