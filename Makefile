@@ -39,7 +39,7 @@ test-full: $(READY) system ## every test in full length (hours)
 bench: $(READY) system ## speed and memory as ratios, written to bench.json
 	$(BIN)/python -m tests.benchmarks bench.json
 
-docs: $(READY) ## the documentation as a site
+docs: $(READY) ## check the documentation
 	$(BIN)/python -m tests.tools.docs
 
 clean: ## what the targets made

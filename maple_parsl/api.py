@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maple_parsl.folders import current, expanded
 from maple_parsl.plan import Origin, Plan
 from maple_parsl.request import Request
 
@@ -122,7 +123,7 @@ def _request(model: str | None, paradigm: str | None, site: str | None, fields: 
 def _catalogue(cwd: str | Path | None) -> Catalogue:
     from maple_parsl.catalogue import Catalogue
 
-    return Catalogue.load(os.environ, Path(os.path.abspath(cwd or Path.cwd())))
+    return Catalogue.load(os.environ, Path(os.path.abspath(cwd or current())))
 
 
 def _composed(request: Request, catalogue: Catalogue) -> tuple[Plan, SiteRecord]:
@@ -132,11 +133,24 @@ def _composed(request: Request, catalogue: Catalogue) -> tuple[Plan, SiteRecord]
     if request.site is None:
         raise RequestError("no site stated; maple sites lists them, and local is this machine")
     record = catalogue.get(request.site)
+    _whole_lines(request)
     if request.snapshot:
         request = _inside_tree(request, catalogue.cwd)
     if record.site.scheduler.kind == "none":
         return _local(request, record), record
     return compose(request, record.site, _templates(), record.origin), record
+
+
+def _whole_lines(request: Request) -> None:
+    """A set-up line that is no whole line of shell would swallow what follows it in the script."""
+    from maple_parsl.errors import RequestError
+
+    if request.setup:
+        from maple_parsl.here.shell_line import fault
+
+        for text in request.setup:
+            if said := fault(text):
+                raise RequestError(f"setup line {text!r} is not a whole line of shell: {said}")
 
 
 def _local(request: Request, record: SiteRecord) -> Plan:
@@ -190,5 +204,5 @@ def _templates() -> dict[str, Template]:
 
     found = dict(_shipped_templates())
     for folder in filter(None, os.environ.get("MAPLE_TEMPLATE_PATH", "").split(":")):
-        found |= template.load(Path(folder).expanduser())
+        found |= template.load(expanded(folder, "MAPLE_TEMPLATE_PATH"))
     return found

@@ -21,6 +21,11 @@ import difflib
 from collections.abc import Iterable
 
 
+def shortened(text: str, most: int = 600) -> str:
+    """Text with its middle left out where it is very long: a value that went wrong may be a whole file."""
+    return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 3 :]}"
+
+
 class MapleError(Exception):
     """Base of all errors Maple raises on purpose: what was wrong, where, what to do."""
 
@@ -45,8 +50,8 @@ class UnknownNameError(RequestError):
     def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
         names = sorted(set(known))
         self.kind, self.name = kind, name
-        self.near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
-        text = f"unknown {kind} {name!r}"
+        self.near = difflib.get_close_matches(name.lower()[:200], names, n=3, cutoff=0.5)
+        text = f"unknown {kind} {shortened(repr(name), 200)}"
         if self.near:
             text += f"; did you mean {' or '.join(self.near)}?"
         elif names:

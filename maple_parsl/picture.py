@@ -34,15 +34,24 @@ def shown(ranks: RankMap, nodes: int = SHOWN_NODES) -> list[Place | Gap]:
     return [*head, gap, *(ranks[rank] for rank in range(last * ranks.per_node, ranks.world_size))]
 
 
-def table(plan: Plan) -> Table:
-    """Who runs where, as a rich table."""
+def _processes(ranks: RankMap) -> str:
+    return f"{ranks.world_size} process{'es' if ranks.world_size > 1 else ''}"
+
+
+def _cores(plan: Plan) -> str:
+    """What the map's cores are: those a process is bound to, or those closest to its device."""
+    return "cores" if plan.launch.mode == "device" else "closest cores"
+
+
+def table(plan: Plan, nodes: int | None = None) -> Table:
+    """Who runs where, as a rich table of at most so many nodes."""
     from rich.table import Table
 
     ranks = plan.ranks
-    made = Table(title=f"{plan.title}: {ranks.world_size} processes, {ranks.backend} on {ranks.device_type}")
-    for heading in ("node", "rank", "local rank", "device", "cores", "NUMA"):
-        made.add_column(heading, justify="left" if heading == "cores" else "right")
-    for place in shown(ranks):
+    made = Table(title=f"{plan.title}: {_processes(ranks)}, {ranks.backend} on {ranks.device_type}")
+    for heading in ("node", "rank", "local rank", "device", _cores(plan), "NUMA"):
+        made.add_column(heading, justify="left" if heading.endswith("cores") else "right")
+    for place in shown(ranks, nodes or SHOWN_NODES):
         if isinstance(place, Gap):
             made.add_row(f"{place.first}-{place.last}", f"{place.ranks[0]}-{place.ranks[1]}", "…", "…", "…", "…")
             continue
@@ -51,7 +60,7 @@ def table(plan: Plan) -> Table:
             str(place.rank),
             str(place.local_rank),
             f"{ranks.device_type}:{place.device}",
-            place.cores or "not pinned",
+            place.cores or ("not pinned" if plan.launch.mode == "device" else "unknown"),
             "" if place.numa is None else str(place.numa),
             end_section=place.local_rank == ranks.per_node - 1,
         )
@@ -83,7 +92,7 @@ def svg(plan: Plan) -> str:
         f"<title>{title}</title>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         f'<text x="16" y="26" font-size="15" font-weight="600">{title}</text>',
-        f'<text x="16" y="46" fill="#555">{ranks.world_size} processes · {escape(ranks.backend)} on'
+        f'<text x="16" y="46" fill="#555">{_processes(ranks)} · {escape(ranks.backend)} on'
         f" {escape(ranks.device_type)} · ranks from {escape(ranks.rank_source)}</text>",
     ]
     for index, row in enumerate(rows):
@@ -93,13 +102,13 @@ def svg(plan: Plan) -> str:
             parts.append(f'<text x="{_LEFT}" y="{top + 30}" fill="#555">⋮ {text}</text>')
             continue
         parts.append(f'<text x="16" y="{top + 30}" font-weight="600">node {row[0].node}</text>')
-        parts += [_box(place, ranks.device_type, _LEFT + place.local_rank * _CELL, top) for place in row]
+        parts += [_box(place, ranks.device_type, _cores(plan), _LEFT + place.local_rank * _CELL, top) for place in row]
     parts.append("</svg>")
     return "\n".join(parts) + "\n"
 
 
-def _box(place: Place, device_type: str, left: int, top: int) -> str:
-    cores = f"cores {place.cores}" if place.cores else "cores not pinned"
+def _box(place: Place, device_type: str, what: str, left: int, top: int) -> str:
+    cores = f"{what} {place.cores}" if place.cores else "cores not pinned"
     numa = "" if place.numa is None else f" · NUMA {place.numa}"
     shown_cores = escape(cores if len(cores) <= 20 else cores[:19] + "…")
     return (

@@ -226,7 +226,7 @@ def walltime_of(plan: Plan) -> str:
                 return str(Walltime.parse(match[1]))
             except RequestError:
                 minutes = match[1]
-                if plan.scheduler == "slurm" and minutes.isdigit():
+                if plan.scheduler == "slurm" and minutes.isdecimal():
                     return str(Walltime(int(minutes) * 60))
     return "00:30:00"
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from maple_parsl.errors import RequestError
+from maple_parsl.directive import fault
+from maple_parsl.errors import RequestError, shortened
 from maple_parsl.walltime import Walltime
 
 MODELS = ("bert", "gpt", "resnet", "unet", "vit")
@@ -48,6 +49,14 @@ def _identifier(value: str) -> str:
 def _not_option(value: str) -> str:
     if _filled(value).startswith("-"):
         raise ValueError(f"{value!r} starts with '-', so the program it is handed to would read an option")
+    if value.startswith("~") and value != "~" and not value.startswith("~/"):
+        raise ValueError(f"{value!r} names the home of somebody else; write the whole path")
+    return value
+
+
+def _no_tilde(value: str | None) -> str | None:
+    if value is not None and value.startswith("~"):
+        raise ValueError(f"{value!r} begins with ~, which nothing would expand; write the whole path")
     return value
 
 
@@ -69,7 +78,8 @@ class SoftwareEnvironment(Part):
 
     Attributes:
         modules: environment modules to load, in order.
-        venv, conda: path of a virtual environment; name or path of a conda environment.
+        venv, conda: path of a virtual environment; name or path of a conda environment. A leading ``~`` or
+            ``$NAME`` (``$SCRATCH/venv``) is expanded in the job.
         container: image (a path, or a reference the engine understands). binds: ``host[:inside[:mode]]``.
         engine: container engine. Absent: the site's.
         python: the interpreter to call. Absent: ``python3`` of the environment.
@@ -82,6 +92,11 @@ class SoftwareEnvironment(Part):
     engine: Literal["apptainer", "singularity", "shifter", "podman-hpc"] | None = None
     binds: tuple[Path, ...] = ()
     python: Path | None = None
+
+    @field_validator("python", "container")
+    @classmethod
+    def _whole(cls, value: str | None) -> str | None:
+        return _no_tilde(value)
 
     @property
     def stated(self) -> bool:
@@ -144,6 +159,11 @@ class Request(Part):
     requeue: bool = False
     snapshot: bool = False
 
+    @field_validator("script")
+    @classmethod
+    def _whole(cls, value: str | None) -> str | None:
+        return _no_tilde(value)
+
     @field_validator("env")
     @classmethod
     def _env_names(cls, value: dict[str, str]) -> dict[str, str]:
@@ -171,30 +191,49 @@ class Request(Part):
     @classmethod
     def _directive_form(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for directive in value:
-            if not directive.startswith("-"):
-                raise ValueError(f"{directive!r} must be an option such as --constraint=scratch or -l place=x")
+            if wrong := fault(directive):
+                raise ValueError(wrong)
         return value
 
     @classmethod
     def of(cls, **fields: Any) -> Request:
-        """Build a request; malformed values raise :class:`RequestError` in plain words."""
+        """Build a request; malformed values raise :class:`RequestError` in plain words.
+
+        The fields of ``environment`` and ``parallelism`` may stand by themselves, as on the command line:
+        ``conda="my-env"``, ``modules=["cuda"]``, ``tp=4``.
+        """
+        given = {key: value for key, value in fields.items() if value is not None}
+        for part, kind in (("environment", SoftwareEnvironment), ("parallelism", Parallelism)):
+            own = {key: given.pop(key) for key in kind.model_fields if key in given}
+            if own and part in given:
+                raise RequestError(f"{part}: state either {part}= or {', '.join(f'{key}=' for key in own)}, not both")
+            if own:
+                given[part] = own
         try:
-            return cls.model_validate({k: v for k, v in fields.items() if v is not None})
+            return cls.model_validate(given)
         except ValidationError as error:
             raise RequestError(explain(error)) from None
 
 
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches
+
+    known = [*Request.model_fields, *SoftwareEnvironment.model_fields, *Parallelism.model_fields]
+    close = [field for field in known if name in field] or get_close_matches(name, known, 3)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
 def explain(error: ValidationError) -> str:
     """A pydantic error as one line per fault: field, what is wrong, what was given."""
-    lines = []
+    lines: list[str] = []
     for item in error.errors(include_url=False):
         place = ".".join(str(part) for part in item["loc"]) or "request"
         if item["type"] == "extra_forbidden":
-            lines.append(f"{place}: no such field")
+            lines.append(f"{place}: no such field{_nearest(str(item['loc'][-1]))}")
             continue
         message = item["msg"].removeprefix("Value error, ")
         given = repr(item["input"])
         if given[:60] not in message:
             message += f" (given: {given[:60]})"
-        lines.append(f"{place}: {message}")
+        lines.append(f"{place}: {shortened(message)}")
     return "; ".join(lines)

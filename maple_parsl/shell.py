@@ -11,6 +11,8 @@ from maple_parsl.errors import RequestError
 
 _NOT_SHELL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\n\r\u0085\u2028\u2029]")
 
+_HOME_OR_VARIABLE = re.compile(r"(?:~|\$(?P<name>[A-Za-z_][A-Za-z0-9_]*))(?=/|$)")
+
 
 class Var(BaseModel):
     """A word that is the value of a shell variable when the command runs."""
@@ -27,7 +29,23 @@ class Option(BaseModel):
     var: str
 
 
-Word = str | Var | Option
+class Rooted(BaseModel):
+    """A word that is a path below what a variable of the job holds: ``$var`` and the rest, after fixed text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    root: str
+    rest: str = ""
+    before: str = ""
+
+
+Word = str | Var | Option | Rooted
+
+
+def path(text: str, before: str = "") -> Word:
+    """A path as people write it. A leading ``~`` or ``$NAME`` is left to the shell of the job, where it is right."""
+    if match := _HOME_OR_VARIABLE.match(text):
+        return Rooted(root=match["name"] or "HOME", rest=text[match.end() :], before=before)
+    return before + text
 
 
 def quote(text: str) -> str:
@@ -43,6 +61,8 @@ def word(value: Word) -> str:
         return f'"${value.var}"'
     if isinstance(value, Option):
         return f'{value.option}="${value.var}"'
+    if isinstance(value, Rooted):
+        return f'{value.before}"${value.root}"' + (quote(value.rest) if value.rest else "")
     return quote(value)
 
 

@@ -23,7 +23,21 @@ WORDS = frozenset(
     "python nodes devices world_size node_rank master_addr master_port run_id hostfile precision"
     " dp tp pp zero_stage".split()
 )
+_AT_RUN_TIME = frozenset("python node_rank master_addr master_port run_id hostfile".split())
 _BRACE = re.compile(r"\{([^{}]*)\}")
+
+
+def _fillable(value: tuple[str, ...]) -> tuple[str, ...]:
+    for text in value:
+        found = _BRACE.findall(text)
+        for name in found:
+            if name not in WORDS:
+                raise ValueError(f"{{{name}}} is not a word a plan fills in")
+            word = f"{{{name}}}"
+            last = len(found) == 1 and text.endswith(f"={word}")
+            if name in _AT_RUN_TIME and text != word and not last:
+                raise ValueError(f"{text!r}: {word} is known only when the job runs; write {word} or option={word}")
+    return value
 
 
 class Start(Model):
@@ -31,6 +45,11 @@ class Start(Model):
 
     flags: tuple[str, ...] = ()
     program_args: tuple[str, ...] = ()
+
+    @field_validator("flags", "program_args")
+    @classmethod
+    def _known_words(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return _fillable(value)
 
 
 class Template(Model):
@@ -76,15 +95,13 @@ class Template(Model):
     @field_validator("command")
     @classmethod
     def _known_words(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for text in value:
-            for found in _BRACE.findall(text):
-                if found not in WORDS:
-                    raise ValueError(f"{{{found}}} is not a word a plan fills in")
-        return value
+        return _fillable(value)
 
 
 def load(folder: Path) -> dict[str, Template]:
     """All templates of a folder by name; raises :class:`ConfigurationError` naming the file and key."""
+    if not folder.is_dir():
+        raise ConfigurationError(f"there is no folder {folder} to read templates from (MAPLE_TEMPLATE_PATH)")
     return {template.name: template for template in map(read, sorted(folder.glob("*.toml")))}
 
 
@@ -94,7 +111,7 @@ def read(file: Path) -> Template:
         return Template.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
     except ValidationError as error:
         raise ConfigurationError(f"template {file}: {explain(error)}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"template {file} cannot be read: {error}") from None
 
 

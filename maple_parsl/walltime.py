@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from maple_parsl.errors import RequestError
+from maple_parsl.errors import RequestError, shortened
 
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _WORDS = re.compile(
@@ -33,7 +33,7 @@ class Walltime(int):
             if seconds is not None and 0 < seconds <= _LONGEST:
                 return cls(seconds)
         raise RequestError(
-            f"walltime {value!r} cannot be read; write it like 90m, 2h, 02:00:00 or 1-00:00:00"
+            f"walltime {shortened(repr(value), 200)} cannot be read; write it like 90m, 2h, 02:00:00 or 1-00:00:00"
             " (more than 0, at most 366 days)"
         )
 

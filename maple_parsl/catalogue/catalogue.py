@@ -21,6 +21,7 @@ from maple_parsl.catalogue.schema import REQUIRED
 from maple_parsl.catalogue.wording import explain
 from maple_parsl.data import data_folder
 from maple_parsl.errors import ConfigurationError, UnknownNameError
+from maple_parsl.folders import current
 from maple_parsl.site import Site
 
 _records: dict[tuple[tuple[SiteFile, Stamp], ...], SiteRecord] = {}
@@ -39,7 +40,7 @@ class Catalogue:
         cls, environ: Mapping[str, str] | None = None, cwd: Path | None = None, shipped: Path | None = None
     ) -> Catalogue:
         """The catalogue as seen from ``cwd``; ``shipped`` stands in for the catalogue in the package."""
-        return cls(os.environ if environ is None else environ, cwd or Path.cwd(), shipped)
+        return cls(os.environ if environ is None else environ, cwd or current(), shipped)
 
     def names(self) -> tuple[str, ...]:
         """The names of all sites that are not retired, sorted."""
@@ -62,7 +63,7 @@ class Catalogue:
             ConfigurationError: one of its files cannot be read or is wrong; the message names file and key.
         """
         if "/" in name or name.lower().endswith(".toml"):
-            return self._from_path(self.cwd / Path(name).expanduser())
+            return self._from_path(self.cwd / os.path.expanduser(name))
         canonical = self._resolve(name)
         if canonical is None:
             broken = [str(f.path) for e in self._index.values() for f in e.files if peek(f.path).error]

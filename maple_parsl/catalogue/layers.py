@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maple_parsl.catalogue.record import Layer
+from maple_parsl.folders import expanded
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def list_files(environ: Mapping[str, str], cwd: Path, shipped: Path) -> Listing:
 def user_folder(environ: Mapping[str, str]) -> Path | None:
     """The user's folder of site files; None without a home."""
     if home := environ.get("MAPLE_CONFIG_HOME"):
-        return Path(home).expanduser() / "sites"
+        return expanded(home, "MAPLE_CONFIG_HOME") / "sites"
     base = environ.get("XDG_CONFIG_HOME", "")
     if not os.path.isabs(base):  # as the XDG specification asks
         home = environ.get("HOME", "")
@@ -67,7 +68,7 @@ def _places(
     yield "catalogue", shipped / "retired", False
     for entry in environ.get("MAPLE_SITE_PATH", "").split(":"):
         if entry.strip():
-            yield "group", cwd / Path(entry.strip()).expanduser(), True
+            yield "group", cwd / os.path.expanduser(entry.strip()), True
     if folder := user_folder(environ):
         yield "user", folder, False
     for parent in (cwd, *cwd.parents):

@@ -6,6 +6,7 @@ Exit codes: 0, 130 when interrupted, otherwise those of :mod:`maple_parsl.errors
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ VERBS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code is returned, never raised."""
+    _open_streams()
     try:
         code = _dispatch(sys.argv[1:] if argv is None else list(argv))
         sys.stdout.flush()
@@ -86,6 +88,16 @@ def _dispatch(argv: list[str]) -> int:
         hint = f"\n{context.get_usage()}" if context else ""
         return _fail(f"{message()}{hint}", 2)
     return result if isinstance(result, int) else 0
+
+
+def _open_streams() -> None:
+    """Output that was closed goes nowhere; what its encoding lacks is escaped rather than an error."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _root() -> None:

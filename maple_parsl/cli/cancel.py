@@ -10,7 +10,7 @@ from maple_parsl.cli.options import Json
 
 
 def command(
-    run_ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Runs, by id or the beginning of one.")],
+    run_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Runs, by id or the beginning of one.")],
     json: Json = False,
 ) -> int:
     """End runs; one that has ended already stays as it is."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from maple_parsl.cli.options import Json
 
@@ -14,8 +13,9 @@ def command(json: Json = False) -> int:
     """What on this machine stands in the way of a launch, and what to do; exit code 1 when something does."""
     from maple_parsl.catalogue import Catalogue
     from maple_parsl.doctor import examine
+    from maple_parsl.folders import current
 
-    checks = examine(Catalogue.load(os.environ, Path.cwd()))
+    checks = examine(Catalogue.load(os.environ, current()))
     faulty = any(check.verdict == "fault" for check in checks)
     if json:
         from maple_parsl.cli.output import emit_json

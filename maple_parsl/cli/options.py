@@ -59,7 +59,7 @@ _OPTIONS: Mapping[str, Any] = {
     "pp": _count("Degree of pipeline parallelism (3d).", "--pp"),
     "zero_stage": _count("Stage of ZeRO: 1, 2 or 3.", "--zero-stage"),
     "module": _many("Environment module to load; repeat for more.", "--module", metavar="NAME"),
-    "venv": _text("Virtual environment of your program.", "--venv", metavar="PATH"),
+    "venv": _text("Virtual environment of your program (~ and '$SCRATCH' are the job's).", "--venv", metavar="PATH"),
     "conda": _text("Conda environment of your program.", "--conda", metavar="NAME|PATH"),
     "container": _text("Container image.", "--container", metavar="IMAGE"),
     "bind": _many("Folder visible in the container: HOST[:INSIDE[:MODE]]; repeat.", "--bind", metavar="PATH"),

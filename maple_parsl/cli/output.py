@@ -25,6 +25,16 @@ def emit_json(value: Any) -> None:
     sys.stdout.write(json.dumps(_jsonable(value), indent=2, ensure_ascii=True) + "\n")
 
 
+def emit_bytes(value: bytes) -> None:
+    """Print bytes as they are, whatever the encoding of the terminal."""
+    sys.stdout.flush()
+    binary = getattr(sys.stdout, "buffer", None)
+    if binary is None:  # a stand-in for standard output
+        sys.stdout.write(value.decode("utf-8", "replace"))
+    else:
+        binary.write(value)
+
+
 def console(*, stderr: bool = False, width: int | None = None) -> Console:
     """A rich console: colour only on a terminal and without NO_COLOR; never narrower than can be read."""
     from rich.console import Console
@@ -32,7 +42,7 @@ def console(*, stderr: bool = False, width: int | None = None) -> Console:
     stream: IO[str] = sys.stderr if stderr else sys.stdout
     columns = os.environ.get("COLUMNS", "")
     if width is None and not stream.isatty():
-        width = int(columns) if columns.isdigit() and int(columns) else 120
+        width = int(columns) if columns.isdecimal() and int(columns) else 120
     plain = not stream.isatty() or bool(os.environ.get("NO_COLOR"))
     return Console(
         file=stream,

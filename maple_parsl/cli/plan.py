@@ -23,12 +23,14 @@ def plan(
     request: Request,
     script_only: Annotated[bool, typer.Option("--script-only", help="Print the batch script alone.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="Write job.sh, and what it starts, to a folder.")] = None,
-    map: Annotated[bool, typer.Option("--map", help="Who runs where: node, rank, device, cores.")] = False,
+    map: Annotated[bool, typer.Option("--map", help="Only who runs where: node, rank, device, cores.")] = False,
+    why: Annotated[bool, typer.Option("--why", help="Only where each value comes from, with its source.")] = False,
     map_svg: Annotated[Path | None, typer.Option("--map-svg", help="Save that map as an SVG file.")] = None,
     json: Json = False,
 ) -> int:
     """Say exactly what a launch would be: script, shape, cost, and where each value comes from."""
     import maple_parsl.api as api
+    from maple_parsl.cli.output import emit_bytes
 
     made = api.plan(request=request)
     if out is not None:
@@ -50,28 +52,35 @@ def plan(
             }
         )
     elif script_only:
-        sys.stdout.write(made.script)
+        emit_bytes(made.script.encode())
         _say_findings(made)
     else:
-        _show(made, map)
+        _show(made, map, why)
+    if map_svg is not None and not json:
+        sys.stderr.write(f"map written to {map_svg}\n")
     if out is not None and not json:
         sys.stderr.write(f"written to {out}: submit job.sh from that folder's file system\n")
     return 4 if any(finding.severity == "error" for finding in made.findings) else 0
 
 
-def _show(made: Plan, map: bool) -> None:
-    from maple_parsl.cli.output import clean, console
-    from maple_parsl.cli.show import print_findings, print_plan
+def _show(made: Plan, map: bool, why: bool) -> None:
+    """The script, who runs where, and last, where the eye is, what it amounts to and what to do next."""
+    from maple_parsl.cli.output import console
+    from maple_parsl.cli.show import print_findings, print_plan, print_script, print_why
 
     screen = console()
-    print_plan(screen, made)
-    if map:
+    if not (map or why):
+        print_script(screen, made)
+    if why:
+        print_why(screen, made)
+    if map or not why:
         from maple_parsl.picture import table
 
-        screen.print(table(made))
-    else:
-        screen.print(clean(made.script), soft_wrap=True)
+        screen.print(table(made, None if map else 2))
+        screen.print()
+    print_plan(screen, made)
     print_findings(screen, made.findings)
+    screen.print("nothing was submitted: maple run with the same words does it; --script-only prints the whole script")
 
 
 def _say_findings(made: Plan) -> None:
@@ -79,7 +88,8 @@ def _say_findings(made: Plan) -> None:
 
     for finding in made.findings:
         if finding.severity != "note":
-            sys.stderr.write(f"{finding.severity}: {clean(finding.message)}\n")
+            fix = f"; {clean(finding.fix)}" if finding.fix else ""
+            sys.stderr.write(f"{finding.severity}: {clean(finding.message)}{fix}\n")
 
 
 def _write(made: Plan, folder: Path) -> None:

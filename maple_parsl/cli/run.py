@@ -133,4 +133,21 @@ def _followed(run: Run, follow: bool, json: bool) -> int:
         from maple_parsl.cli.output import clean
 
         print(clean(str(outcome)))
+        if not outcome.ok and not follow:
+            _print_end(run)
     return 0 if outcome.ok else 10
+
+
+def _print_end(run: Run, lines: int = 12) -> None:
+    """The end of a failed run's log, where its reason stands more often than not."""
+    from maple_parsl.cli.output import clean
+    from maple_parsl.errors import MapleError
+
+    try:
+        end = clean(run.logs(-8192)).rstrip().split("\n")[-lines:]
+    except MapleError as error:
+        sys.stderr.write(f"{clean(str(error))}\n")
+        return
+    if any(end):
+        print("", "the end of its log:", *(f"  {line}" for line in end), sep="\n")
+        print("", f"maple diagnose {run.id} looks for the cause, maple logs {run.id} prints all of it", sep="\n")

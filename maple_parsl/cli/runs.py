@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from maple_parsl.runs.store import Store, Summary
 
 _RECENT = 20
+_WIDE = 100  # columns from which on a run takes one row of a table
 
 
 def command(
@@ -82,11 +83,23 @@ def _row(store: Store, summary: Summary) -> dict[str, Any]:
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
+    from rich.padding import Padding
     from rich.table import Table
 
     from maple_parsl.cli.output import clean, console
     from maple_parsl.cli.show import colour
 
+    screen = console()
+    if screen.width < _WIDE:
+        for row in rows:
+            screen.print(
+                f"{row['run']}  {row['state']}  {_age(row['created'])}",
+                style=None if row["state"] == "done" else colour(row["state"]),
+            )
+            for text in (row["title"], row["why"]):
+                if text:
+                    screen.print(Padding(clean(text), (0, 0, 0, 2)))
+        return
     table = Table(box=None, pad_edge=False)
     for heading in ("run", "state", "job", "age", "launch", "why"):
         table.add_column(heading, no_wrap=heading in ("run", "state"), overflow="fold")
@@ -100,7 +113,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
             clean(row["why"]),
             style=None if row["state"] == "done" else colour(row["state"]),
         )
-    console().print(table)
+    screen.print(table)
 
 
 def _age(created: float) -> str:

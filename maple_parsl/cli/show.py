@@ -48,17 +48,68 @@ def print_plan(screen: Console, plan: Plan) -> None:
     from maple_parsl.script import launch_line
 
     shape = plan.shape
+    world = f"{shape.world_size} process{'es' if shape.world_size > 1 else ''}"
     table = facts()
     table.add_row("launch", clean(plan.title))
     table.add_row(
         "shape",
         f"{shape.nodes} node{'s' if shape.nodes > 1 else ''} x {shape.devices} {plan.torch_device}"
-        f" = {shape.world_size} processes, {plan.backend}, template {plan.template}",
+        f" = {world}, {plan.backend}, template {plan.template}",
     )
     if plan.scheduler != "none":
         table.add_row("cost", clean(str(Cost.of(plan))))
     table.add_row("starts", clean(launch_line(plan)))
     screen.print(table)
+    screen.print()
+
+
+# Parts of a script that are the same in every one: the line before them, and the line after.
+_FIXED = (
+    ("# --- Bookkeeping", "maple_claim"),
+    ('maple_put "$MAPLE_RUN_DIR/bin/task.sh"', "MAPLE_END_OF_TASK"),
+)
+
+
+def print_script(screen: Console, plan: Plan) -> None:
+    """The script without the parts that are the same in every one."""
+    ends, left_out = "", 0
+    write = screen.file.write  # as it is: rich would measure every line
+    for line in clean(plan.script).rstrip("\n").split("\n"):
+        if ends and line != ends:
+            left_out += 1
+            continue
+        if ends:
+            write(f"  ... {left_out} lines, the same in every script ...\n")
+            ends, left_out = "", 0
+        write(f"{line}\n")
+        ends = next((last for first, last in _FIXED if line.startswith(first)), "")
+    write("\n")
+
+
+def print_why(screen: Console, plan: Plan) -> None:
+    """Every value with why it is there, and the document that says so."""
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("VALUE", overflow="fold", ratio=1)
+    table.add_column("WHY", overflow="fold", ratio=1)
+    table.add_column("SOURCE", no_wrap=True)
+    parts = [
+        *((directive.option, directive.origin) for directive in plan.directives),
+        *((step.line, step.origin) for step in plan.setup),
+        *((f"{export.name}={export.value}", export.origin) for export in plan.exports),
+        (f"MASTER_ADDR={plan.rendezvous.expression}{plan.rendezvous.suffix or ''}", plan.rendezvous.origin),
+        *(part for part in plan.provenance.items() if part[1].layer != "stated"),
+    ]
+    sources: dict[str, int] = {}
+    for value, origin in parts:
+        source = f"{origin.source}, checked {origin.checked_on}" if origin.source else ""
+        number = str(sources.setdefault(source, len(sources) + 1)) if source else ""
+        table.add_row(clean(value), clean(origin.why), number)
+    screen.print(table)
+    screen.print()
+    for source, place in sources.items():
+        screen.print(f"{place}  {clean(source)}", overflow="fold")
     screen.print()
 
 

@@ -46,6 +46,7 @@ def compose(
     chosen = target.choose(context, nodes)
     if chosen is None:
         raise ComposeError(context.problems)
+    _unfilled(context, chosen)
     template = _template(context, chosen, templates, paradigm)
     devices = shape.devices_per_node(context, chosen)
     if devices is None:
@@ -150,6 +151,7 @@ def _required(context: Context) -> None:
                 "warning",
                 f"account {account!r} does not have the form used here",
                 evidence=scheduler.account_hint or scheduler.source,
+                fix=scheduler.account_hint or f"it should match {scheduler.account_pattern}",
             )
     if request.walltime:
         context.note("walltime", "stated", "stated in the request")
@@ -158,6 +160,28 @@ def _required(context: Context) -> None:
                 f"walltime {request.walltime} is below the {scheduler.min_walltime} that"
                 f" {context.site.name} accepts at least"
             )
+
+
+def _unfilled(context: Context, chosen: Target) -> None:
+    """A new site file states placeholders until somebody has filled it in."""
+    site, kind = context.site, chosen.kind
+    parts = {
+        "scheduler": site.scheduler,
+        "directives": site.directives,
+        f"kinds.{chosen.kind_name}": kind,
+        f"launchers.{kind.launcher}": site.launchers[kind.launcher],
+        f"environments.{kind.environment}": site.environments[kind.environment],
+        "rendezvous": site.rendezvous,
+    }
+    unfilled = [name for name, facts in parts.items() if facts.source.startswith("EDIT")]
+    if unfilled:
+        context.finding(
+            "site-unfilled",
+            "SITE_FACTS",
+            "warning",
+            f"the file of {site.name} is not filled in yet ({', '.join(unfilled)}), so this plan rests on placeholders",
+            fix=f"edit it, then maple sites check {site.name}",
+        )
 
 
 def _nodes(context: Context) -> int:

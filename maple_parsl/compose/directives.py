@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from maple_parsl.compose.context import Context, Target, computed, stated
+from maple_parsl.directive import count_stated, time_stated
 from maple_parsl.plan import Directive, Origin, Shape
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def directives(context: Context, target: Target, shape: Shape, style: Style) -> 
         if context.request.directives:
             context.problems.append(f"{context.site.name} has no scheduler, so directives mean nothing there")
         return ()
+    _one_cost(context, target, shape)
     mine = _slurm(context, target, shape, style) if kind == "slurm" else _pbs(context, target, shape)
     mine += [
         Directive(option=option, origin=context.fact("directives.always", context.site.directives, "always here"))
@@ -69,6 +71,21 @@ def directives(context: Context, target: Target, shape: Shape, style: Style) -> 
             for option in target.queue.directives
         ]
     return _with_user(context, mine)
+
+
+def _one_cost(context: Context, target: Target, shape: Shape) -> None:
+    """What a job may cost is shown and limited by nodes and walltime: a directive must not say otherwise."""
+    request = context.request
+    per_node = shape.devices if target.kind.select_unit == "gpu" else 1
+    chunks = shape.nodes * (per_node if context.site.scheduler.kind == "pbs" else 1)
+    for option in request.directives:
+        if request.walltime and time_stated(option):
+            context.problems.append(f"directive {option!r} contradicts walltime {request.walltime}; state one of them")
+        count = count_stated(option) if key(option, context.site.scheduler.kind) in ("--nodes", "-l select") else None
+        if count is not None and count != str(chunks):
+            context.problems.append(
+                f"directive {option!r} asks for {count} where this launch has {chunks}; state it as nodes instead"
+            )
 
 
 def _with_user(context: Context, mine: list[Directive]) -> tuple[Directive, ...]:

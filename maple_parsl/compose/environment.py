@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from maple_parsl.compose.context import Context, Target, stated
 from maple_parsl.plan import Export, Origin, Shape, Step
-from maple_parsl.shell import quote
+from maple_parsl.shell import path, quote, word
 
 if TYPE_CHECKING:
     from maple_parsl.template import Template
 
 _LAUNCH_SETS = frozenset("RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT".split())
+_CONDA_HOOK = 'eval "$(conda shell.bash hook)"'
 _NO_MODULE = "command -v module >/dev/null 2>&1 || . /etc/profile"
 
 
@@ -25,16 +26,21 @@ def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
     steps = [
         Step(line=line, origin=context.fact(f"{where}.base", facts, "every job needs this here")) for line in facts.base
     ]
-    steps += [Step(line=f"module load {quote(name)}", origin=stated()) for name in software.modules]
+    steps += [Step(line=f"module load {word(path(name))}", origin=stated()) for name in software.modules]
     if software.conda:
         steps += [
             Step(line=line, origin=context.fact(f"{where}.conda", facts, "brings the conda command"))
             for line in facts.conda
             if line not in facts.base
         ]
-        steps.append(Step(line=f"conda activate {quote(software.conda)}", origin=stated()))
+        steps.append(Step(line=f"conda activate {word(path(software.conda))}", origin=stated()))
     if software.venv:
-        steps.append(Step(line=f"source {quote(software.venv.rstrip('/') + '/bin/activate')}", origin=stated()))
+        steps.append(Step(line=f"source {word(path(software.venv.rstrip('/') + '/bin/activate'))}", origin=stated()))
+    if software.conda or software.venv:
+        steps += [
+            Step(line=line, origin=context.fact(f"{where}.own", facts, "completes an environment of one's own here"))
+            for line in facts.own
+        ]
     if software.container:
         steps += [
             Step(line=line, origin=context.fact(f"{where}.container_setup", facts, "containers need this here"))
@@ -45,8 +51,26 @@ def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
             Step(line=line, origin=context.fact(f"{where}.framework", facts, "the site's own PyTorch"))
             for line in facts.framework
         ]
+        if not facts.framework and not request.setup and site.scheduler.kind != "none":
+            context.finding(
+                "no-framework",
+                "ENVIRONMENT",
+                "warning",
+                f"{site.name} has no PyTorch that Maple knows of, and none was stated: python3 may find no torch",
+                evidence=facts.framework_note or facts.source,
+                fix="state --venv, --conda, --container or --module"
+                + (f" ({facts.framework_note.rstrip('.')})" if facts.framework_note else ""),
+            )
+    elif (software.conda or software.venv) and facts.framework_note and site.scheduler.kind != "none":
+        context.finding(
+            "own-environment",
+            "ENVIRONMENT",
+            "note",
+            f"the Python is your own; what is known of PyTorch here: {facts.framework_note}",
+            evidence=facts.source,
+        )
     if facts.network_prepend and shape.nodes > 1:
-        paths = ":".join(quote(path) for path in facts.network_prepend)
+        paths = ":".join(quote(folder) for folder in facts.network_prepend)
         steps.append(
             Step(
                 line=f"export LD_LIBRARY_PATH={paths}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
@@ -57,9 +81,9 @@ def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
         _refuse_broken(context, line)
         steps.append(Step(line=line, origin=stated()))
     activate = next((i for i, step in enumerate(steps) if step.line.startswith("conda activate")), None)
-    if activate is not None:
+    if activate is not None and all(step.line != _CONDA_HOOK for step in steps[:activate]):
         hook = Origin(layer="maple", why="a job's shell has no conda function of its own")
-        steps.insert(activate, Step(line='eval "$(conda shell.bash hook)"', origin=hook))
+        steps.insert(activate, Step(line=_CONDA_HOOK, origin=hook))
     if any(step.line.startswith("module ") for step in steps):
         guard = Origin(layer="maple", why="a job sent from a bare shell has no module command yet")
         steps.insert(0, Step(line=_NO_MODULE, origin=guard))
@@ -113,6 +137,9 @@ def exports(context: Context, target: Target, template: Template, shape: Shape) 
         kind.backend,
         context.fact(f"kinds.{target.kind_name}.backend", kind, "collective backend"),
     )
+    if kind.torch_device == "cpu" and (template.framework == "deepspeed" or request.paradigm == "zero"):
+        why = "DeepSpeed looks for GPUs unless it is told otherwise"
+        put("DS_ACCELERATOR", "cpu", Origin(layer="computed", why=why))
     threads = _threads(shape, template)
     if threads:
         why = "one thread pool per process, not one per core of the node for each"

@@ -8,7 +8,7 @@ from maple_parsl.compose.context import Context, Target
 from maple_parsl.errors import ConfigurationError
 from maple_parsl.plan import Launch, Shape
 from maple_parsl.request import Parallelism
-from maple_parsl.shell import Option, Var, Word
+from maple_parsl.shell import Option, Var, Word, path
 
 if TYPE_CHECKING:
     from maple_parsl.site import Launcher
@@ -207,8 +207,8 @@ def _fill(text: str, values: dict[str, Word | str | None]) -> Word:
     return text
 
 
-def _python(context: Context) -> str:
-    return context.request.environment.python or "python3"
+def _python(context: Context) -> Word:
+    return path(context.request.environment.python or "python3")
 
 
 def _program(
@@ -227,7 +227,7 @@ def _program(
             script = script if "/" in script or python else f"./{script}"
         else:
             python = (*python, "-u")
-        return (*python, script, *request.args, *(_fill(text, values) for text in template_args))
+        return (*python, path(script), *request.args, *(_fill(text, values) for text in template_args))
     arguments: list[Word] = ["--model", request.model or "", "--paradigm", paradigm]
     if paradigm == "3d":
         arguments += ["--dp", str(degrees.dp), "--pp", str(degrees.pp), "--tp", str(degrees.tp)]
@@ -258,19 +258,20 @@ def _container(context: Context, target: Target) -> tuple[Word, ...]:
             " (apptainer, singularity, shifter, podman-hpc)"
         )
         return ()
+    image = path(stated.container)
     vendor = target.kind.vendor
     flags = facts.container_flags if engine == facts.container_engine else ()
     if engine in ("apptainer", "singularity"):
         gpu = {"nvidia": "--nv", "amd": "--rocm"}.get(vendor)
         own = (gpu,) if gpu and gpu not in flags else ()
-        binds: list[Word] = [part for bind in stated.binds for part in ("--bind", bind)]
+        binds: list[Word] = [part for bind in stated.binds for part in ("--bind", path(bind))]
         ours = ("--bind", Var(var="MAPLE_RUN_DIR"), "--bind", Var(var="MAPLE_WORK_DIR"))
-        return (engine, "exec", *own, *flags, *binds, *ours, stated.container)
+        return (engine, "exec", *own, *flags, *binds, *ours, image)
     if engine == "shifter":
-        volumes = [f"--volume={bind}" for bind in stated.binds]
+        volumes = [path(bind, "--volume=") for bind in stated.binds]
         return ("shifter", f"--image={stated.container}", *flags, *volumes)
-    binds = [part for bind in stated.binds for part in ("--volume", bind)]
+    binds = [part for bind in stated.binds for part in ("--volume", path(bind))]
     ours = ("--volume", Var(var="MAPLE_RUN_BIND"), "--volume", Var(var="MAPLE_WORK_BIND"))
     host = ("--env-host", "--network=host", "--workdir", Var(var="MAPLE_WORK_DIR"))
     gpu_flags = ("--gpu",) if vendor == "nvidia" and "--gpu" not in flags else ()
-    return ("podman-hpc", "run", "--rm", *gpu_flags, *host, *flags, *binds, *ours, stated.container)
+    return ("podman-hpc", "run", "--rm", *gpu_flags, *host, *flags, *binds, *ours, image)

@@ -86,13 +86,13 @@ def _amd(root: Path) -> Found:
         return ()
     found = []
     nodes = root / "sys/class/kfd/kfd/topology/nodes"
-    for node in sorted(_listed(nodes), key=lambda path: int(path.name) if path.name.isdigit() else 0):
+    for node in sorted(_listed(nodes), key=lambda path: int(path.name) if path.name.isdecimal() else 0):
         properties = dict(
             line.split(None, 1) for line in _text(node / "properties").splitlines() if " " in line.strip()
         )
         if int(properties.get("simd_count", "0").strip() or 0) > 0:
             unique = properties.get("unique_id", "0").strip()
-            uuid = f"GPU-{int(unique):016x}" if unique.isdigit() and unique != "0" else ""
+            uuid = f"GPU-{int(unique):016x}" if unique.isdecimal() and unique != "0" else ""
             found.append((_text(node / "name").strip() or "AMD GPU", uuid))
     return found
 

@@ -35,7 +35,25 @@ maple_claim() {
   MAPLE_STARTED=$(date +%s)
   printf '{"job_id":"%s","attempt":%d,"host":"%s","started":%d}\n' \
     "$MAPLE_JOB_ID" "$MAPLE_ATTEMPT" "$(uname -n)" "$MAPLE_STARTED" | maple_put "$MAPLE_RUN_DIR/started.json"
-  trap 'maple_stop 143 terminated "ended from outside before the launch"' TERM INT
+  trap 'maple_stop 143 terminated "ended from outside before the launch"' TERM INT HUP
+  MAPLE_EARLY='' # the walltime may be near before the launch is
+  trap 'MAPLE_EARLY=USR1' USR1
+  trap 'maple_unfinished $?' EXIT
+}
+
+maple_unfinished() { # maple_unfinished STATUS: the shell ends, and nothing above it has written the record
+  set +eu
+  trap - EXIT
+  local code=$1 reason=setup
+  [ "$code" -ne 0 ] || code=1
+  if [ -n "${MAPLE_LAUNCHER_PID:-}" ]; then
+    reason=terminated
+    kill -s TERM "$MAPLE_LAUNCHER_PID" 2>/dev/null
+  else
+    maple_say "a set-up line ended the script before its launch, with code $1 (exit, set -e, or a line that is not whole)"
+  fi
+  maple_record "$code" "$reason"
+  exit "$code"
 }
 
 maple_record() { # maple_record CODE REASON: the exit record
@@ -47,6 +65,7 @@ maple_record() { # maple_record CODE REASON: the exit record
 }
 
 maple_stop() { # maple_stop CODE REASON TEXT: the launch cannot go on
+  trap - EXIT
   maple_say "$3"
   maple_record "$1" "$2"
   exit "$1"
@@ -102,15 +121,16 @@ maple_requeue_soon() { # the processes get half of the time left for their check
 # Runs the launcher, forwards signals to it, and keeps its exit code; wait returns early when a signal comes.
 maple_launch() {
   local signal
-  MAPLE_TOLD='' MAPLE_ENDED_BY='' MAPLE_EARLY='' MAPLE_LAUNCHER_PID=''
+  MAPLE_TOLD='' MAPLE_ENDED_BY='' MAPLE_LAUNCHER_PID=''
   trap 'maple_forward TERM' TERM
   trap 'maple_forward INT' INT
+  trap 'maple_forward HUP' HUP
   trap 'maple_forward USR1' USR1
   "$@" &
   MAPLE_LAUNCHER_PID=$!
   for signal in $MAPLE_EARLY; do maple_forward "$signal"; done
   if [ "$MAPLE_TIMER" -gt 0 ]; then # this scheduler cannot warn the script, so it warns itself
-    (trap - TERM INT USR1; sleep "$MAPLE_TIMER"; kill -s USR1 $$) &
+    (trap - TERM INT HUP USR1; sleep "$MAPLE_TIMER"; kill -s USR1 $$) &
     MAPLE_TIMER_PID=$!
   fi
   while :; do
@@ -141,6 +161,7 @@ maple_finish() {
     code=$(sed -n 's/.*"code":\([0-9][0-9]*\).*/\1/p' "$MAPLE_ATTEMPT_DIR/failure.json")
     MAPLE_CODE=${code:-$MAPLE_CODE}
   fi
+  trap - EXIT
   maple_record "$MAPLE_CODE" "$reason"
   exit "$MAPLE_CODE"
 }

@@ -123,7 +123,8 @@ if [ "$code" -ne 0 ] && [ -z "$ending" ]; then
       "${RANK:-null}" "${MAPLE_LOCAL_RANK:-${LOCAL_RANK:-null}}" "${NODE_RANK:-${GROUP_RANK:-null}}" \
       "$(uname -n)" "$code" "$(date +%s)" >"$MAPLE_ATTEMPT_DIR/failure.tmp" &&
       mv -f "$MAPLE_ATTEMPT_DIR/failure.tmp" "$MAPLE_ATTEMPT_DIR/failure.json"
-    say "rank ${RANK:-?} on $(uname -n) is the first to fail, with code $code"
+    who=${RANK:+rank $RANK}
+    say "${who:-the launcher of node ${NODE_RANK:-?}} on $(uname -n) is the first to fail, with code $code"
   fi
 fi
 exit "$code"

@@ -25,7 +25,7 @@ MAPLE_STEP_SLEEP   seconds to sleep in each step, to make a run last
 MAPLE_FAIL         RANK:STEP:CODE makes that rank exit with that code when it reaches that step
 =================  ==========================================================================================
 
-torch 2.6 has two gaps on the CPU that later releases do not: fsdp fails there, and pp hangs over gloo with
+torch 2.6 has two gaps on the CPU that torch 2.13 has not: fsdp fails there, and pp hangs over gloo with
 ``--schedule 1f1b`` (the default, gpipe, works).
 
 SIGUSR1 saves a checkpoint after the current step.  SIGTERM saves one and ends the program with code 143.

@@ -48,7 +48,7 @@ class Place:
 
 def _whole_number(env: Mapping[str, str], name: str) -> int:
     text = env[name]
-    if not (text.isascii() and text.isdigit()):
+    if not (text.isascii() and text.isdecimal()):
         raise RankError(f"{name} must be a whole number, not {text!r}")
     return int(text)
 

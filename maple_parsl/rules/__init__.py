@@ -19,7 +19,26 @@ if TYPE_CHECKING:
 __all__ = ["CLASSES", "Found", "Rule", "Subject", "check", "rules"]
 
 # One module per family; each has RULES.
-FAMILIES = ("launchers",)
+FAMILIES = (
+    "launchers",
+    "launchers_nodes",
+    "launchers_tasks",
+    "launcher_hosts",
+    "steps",
+    "rendezvous",
+    "node_ranks",
+    "rank_variables",
+    "ports",
+    "nested_steps",
+    "srun_cpus",
+    "mpi",
+    "hostfiles",
+    "scheduler_variables",
+    "cpus",
+    "parallelism",
+    "node_local",
+    "executors",
+)
 _IGNORE = re.compile(r"#\s*maple:\s*ignore\[([a-z0-9,\s-]+)\]")
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 

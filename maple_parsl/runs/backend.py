@@ -14,7 +14,7 @@ from maple_parsl.runs.recover import Recovery
 from maple_parsl.runs.roster import Roster
 from maple_parsl.runs.state import Seen
 from maple_parsl.runs.store import Store, Summary
-from maple_parsl.schedulers.base import JobState, Scheduler
+from maple_parsl.schedulers.base import Scheduler, listed
 
 
 class Backend:
@@ -52,7 +52,7 @@ class Backend:
             job = self.scheduler().query([job_id]).get(job_id)
         except MapleError as error:
             return Seen(error=str(error))
-        return Seen(None if job is None or job.state is JobState.unknown else job, time.time(), 0.0)
+        return Seen(job if listed(job) else None, time.time(), 0.0)
 
 
 _backends: dict[tuple[Path, str, str, str | None, float], Backend] = {}

@@ -26,6 +26,8 @@ _REASONS = {
     errno.EACCES: f"permission denied; {_ELSEWHERE}",
     errno.EPERM: f"permission denied; {_ELSEWHERE}",
     errno.EROFS: f"the file system is read-only; {_ELSEWHERE}",
+    errno.EEXIST: "something that is not a folder is in its place; move it away",
+    errno.ENOENT: "there is no such folder",
     errno.ENOTDIR: "a part of this path is a file, not a folder; move it away",
     errno.ELOOP: "its symbolic links lead in a circle",
     errno.ENAMETOOLONG: "its name is too long for this file system",

@@ -49,9 +49,9 @@ def allocation(kind: str, environ: Mapping[str, str] | None = None) -> Allocatio
         return Allocation(
             job,
             _count(environ.get("SLURM_JOB_NUM_NODES") or environ.get("SLURM_NNODES")),
-            int(gpus) if gpus.isdigit() else None,
+            int(gpus) if gpus.isdecimal() else None,
             environ.get("SLURM_JOB_ACCOUNT"),
-            max(60, int(end) - int(time.time())) if end.isdigit() else _left(job),
+            max(60, int(end) - int(time.time())) if end.isdecimal() else _left(job),
         )
     if kind == "pbs" and (job := environ.get("PBS_JOBID")):
         try:
@@ -134,7 +134,7 @@ def end(entry: Entry) -> None:
 
 
 def _count(text: str | None) -> int:
-    return int(text) if text and text.isdigit() else 1
+    return int(text) if text and text.isdecimal() else 1
 
 
 def _left(job: str) -> int | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from maple_parsl.errors import RequestError
+from maple_parsl.folders import expanded
 from maple_parsl.plan import Plan, RunPlace
 from maple_parsl.script import directive_path
 from maple_parsl.site import Site
@@ -71,7 +72,7 @@ def _visible_everywhere(path: Path, site: Site, what: str, remedy: str) -> None:
     stated = site.storage.node_local if site.storage else ()
     extra = [found for entry in stated if (found := os.path.expandvars(entry)).startswith("/") and found != "/"]
     prefix = node_local(path, extra)
-    if prefix is None:
+    if prefix is None or (prefix not in extra and _stated_shared(path, site)):
         return
     shared = f" (such as {', '.join(site.storage.shared)})" if site.storage and site.storage.shared else ""
     raise RequestError(
@@ -80,7 +81,14 @@ def _visible_everywhere(path: Path, site: Site, what: str, remedy: str) -> None:
     )
 
 
-def _expanded(text: str, environ: Mapping[str, str]) -> str:
+def _stated_shared(path: Path, site: Site) -> bool:
+    """Whether the site file says that all nodes share this place; it knows better than a folder's usual meaning."""
+    stated = site.storage.shared if site.storage else ()
+    roots = [found for entry in stated if (found := os.path.expandvars(entry)).startswith("/")]
+    return any(Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)) for root in roots)
+
+
+def _expanded(text: str, environ: Mapping[str, str]) -> Path:
     """``~`` and ``$NAME`` of a stated folder; an unset variable is an error, not an empty name."""
     from string import Template
 
@@ -88,4 +96,4 @@ def _expanded(text: str, environ: Mapping[str, str]) -> str:
         filled = Template(text).substitute(environ) if "$" in text else text
     except (KeyError, ValueError) as error:
         raise RequestError(f"the folder {text!r} names a variable that is not set: {error}") from None
-    return os.path.expanduser(filled)
+    return expanded(filled, "the folder for run directories")

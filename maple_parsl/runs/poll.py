@@ -8,6 +8,7 @@ is old enough. So of many processes one asks; the others read its answer.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import threading
@@ -21,7 +22,7 @@ from maple_parsl.errors import MapleError, StoreError
 from maple_parsl.runs import files
 from maple_parsl.runs.jobs import from_json, to_json
 from maple_parsl.runs.state import Seen
-from maple_parsl.schedulers.base import JobState, Scheduler
+from maple_parsl.schedulers.base import Scheduler, listed
 
 SLOWEST = 300.0
 """Seconds between questions at most, unless the site's own interval is longer."""
@@ -33,7 +34,8 @@ def interval(poll_seconds: float, environ: Mapping[str, str] | None = None) -> f
     """Seconds between questions at least; MAPLE_POLL_SECONDS replaces the site's fact (for test clusters)."""
     stated = (os.environ if environ is None else environ).get("MAPLE_POLL_SECONDS", "")
     with contextlib.suppress(ValueError):
-        return max(0.05, float(stated))
+        if math.isfinite(seconds := float(stated)):
+            return max(0.05, seconds)
     return float(poll_seconds)
 
 
@@ -123,7 +125,7 @@ class Poller:
             names = os.listdir(self.folder)
         except OSError as error:
             raise files.explained(self.folder, error, "read") from None
-        return sorted(int(n[len(start) :]) for n in names if n.startswith(start) and n[len(start) :].isdigit())
+        return sorted(int(n[len(start) :]) for n in names if n.startswith(start) and n[len(start) :].isdecimal())
 
     def _ask(self, now: float) -> None:
         wanted = list(dict.fromkeys(self._active()))
@@ -140,7 +142,7 @@ class Poller:
         changed = False
         for job_id in wanted:
             info = found.get(job_id)
-            job = None if info is None or info.state is JobState.unknown else info
+            job = info if listed(info) else None
             old = before.jobs.get(job_id)
             same = old is not None and (old.job and old.job.state) == (job and job.state)
             changed = changed or not same

@@ -33,6 +33,8 @@ def check_script(plan: Plan, cwd: Path) -> None:
             return
         hint = _nearby(path)
         raise RequestError(f"there is no script {request.script} in {cwd}{hint}")
+    if not path.is_file():
+        raise RequestError(f"the script {request.script} is not a regular file, so reading it might never end")
     if not os.access(path, os.R_OK):
         raise RequestError(f"the script {path} cannot be read: permission denied")
 
@@ -93,6 +95,9 @@ def copy_miniapps(target: Path) -> None:
 def _claim_folder(folder: Path) -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise files.explained(folder.parent, error, "created") from None
+    try:
         folder.mkdir(mode=0o700)
     except FileExistsError:
         raise StoreError(f"{folder} exists already and belongs to another run; nothing was submitted") from None

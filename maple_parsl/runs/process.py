@@ -61,7 +61,7 @@ def _pids() -> Iterator[int]:
         names = os.listdir("/proc")
     except OSError:
         return
-    yield from (int(name) for name in names if name.isdigit())
+    yield from (int(name) for name in names if name.isdecimal())
 
 
 def _start(pid: int) -> int | None:

@@ -54,7 +54,7 @@ def snapshot(source: Path, target: Path, *, cap: int | None = None) -> int:
 
 def _cap() -> int:
     stated = os.environ.get("MAPLE_SNAPSHOT_MIB", "")
-    return int(stated) << 20 if stated.isdigit() else DEFAULT_CAP
+    return int(stated) << 20 if stated.isdecimal() else DEFAULT_CAP
 
 
 def _link(origin: Path, source: Path) -> str:

@@ -41,7 +41,7 @@ from typing import Any
 
 from maple_parsl.runs.evidence import Evidence, Exit
 from maple_parsl.runs.jobs import CAUSES
-from maple_parsl.schedulers.base import JobInfo, JobState
+from maple_parsl.schedulers.base import JobInfo, JobState, listed
 
 SETTLE = 15.0
 """Seconds for a file written on another node to be seen here."""
@@ -145,7 +145,7 @@ def resolve(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> Resolve
 
 def _current(evidence: Evidence, seen: Seen) -> Seen:
     """The answer, if it still says something."""
-    if seen.job is not None and seen.job.state is JobState.unknown:
+    if not listed(seen.job):
         seen = Seen(None, seen.asked_at, seen.since, seen.error)
     if seen.job is not None and seen.job.state.ended:
         newer = evidence.started and evidence.started.started > seen.asked_at + _SKEW
@@ -217,6 +217,8 @@ def _without_record(facts: Facts, evidence: Evidence, seen: Seen, now: float) ->
         return RunState.FAILED, "no record" if started or evidence.owner else "never began"
     if job.state is JobState.running:
         return RunState.RUNNING, "" if started else "starting"
+    if job.state is JobState.unknown and started:
+        return RunState.RUNNING, ""  # listed, in a state that Maple does not know
     return RunState.PENDING, "requeued" if evidence.attempt else ""
 
 

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from maple_parsl.errors import StoreError, UnknownNameError
+from maple_parsl.folders import expanded
 from maple_parsl.plan import Plan
 from maple_parsl.runs import files, process
 
@@ -46,7 +47,7 @@ def home(environ: Mapping[str, str] | None = None) -> Path:
     """
     environ = os.environ if environ is None else environ
     if stated := environ.get("MAPLE_HOME", "").strip():
-        return Path(os.path.abspath(os.path.expanduser(stated)))
+        return Path(os.path.abspath(expanded(stated, "MAPLE_HOME")))
     base = environ.get("XDG_DATA_HOME", "")
     if not os.path.isabs(base):
         base = os.path.join(os.path.expanduser("~"), ".local", "share")
@@ -233,7 +234,7 @@ class Store:
         if len(found) > 1:
             shown = ", ".join(found[-8:]) + (f" and {len(found) - 8} more" if len(found) > 8 else "")
             raise UnknownNameError("run", prefix, (), f"is the beginning of {len(found)} runs: {shown}")
-        raise UnknownNameError("run", prefix, ids[-8:], "(maple runs --all lists them)")
+        raise UnknownNameError("run", prefix, ids[-8:], "(maple runs lists them)")
 
     def summaries(self) -> Iterator[Summary]:
         """All runs, newest first; one that cannot be read is listed with its problem."""

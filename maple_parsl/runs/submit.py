@@ -15,6 +15,7 @@ from maple_parsl.plan import Plan
 from maple_parsl.runs import process
 from maple_parsl.runs.store import Entry
 from maple_parsl.schedulers.base import Scheduler
+from maple_parsl.schedulers.commands import NotStartedError
 
 
 def submit(entry: Entry, plan: Plan, script: Path, scheduler: Scheduler, *, number: int = 1) -> str:
@@ -25,6 +26,7 @@ def submit(entry: Entry, plan: Plan, script: Path, scheduler: Scheduler, *, numb
 
     Raises:
         SubmissionError: the scheduler refused; no job exists, and that is on file.
+        NotStartedError: the command to submit is not there; no job exists, and that is on file.
         SchedulerError: it is not known whether a job exists; the intent stays on file.
         StoreError: the intent cannot be written, or another process is submitting this run; nothing was sent.
     """
@@ -40,6 +42,9 @@ def submit(entry: Entry, plan: Plan, script: Path, scheduler: Scheduler, *, numb
     try:
         job_id = scheduler.submit(plan, script)
     except SubmissionError as error:
+        entry.create(f"refused.{number}.json", {"at": time.time(), "message": str(error)})
+        raise
+    except NotStartedError as error:
         entry.create(f"refused.{number}.json", {"at": time.time(), "message": str(error)})
         raise
     except SchedulerError as error:

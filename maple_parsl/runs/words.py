@@ -101,4 +101,6 @@ def _failed(found: Resolved, record: Exit | None) -> str:
             f"the job ended{said} before its script could write to the run directory: not visible on the nodes,"
             " or not writable there"
         )
+    if job and job.source == "process" and job.explanation:
+        return job.explanation
     return f"the job ended{said} without an exit record; its last node died, or the disk was full"

@@ -92,6 +92,11 @@ class Scheduler(Protocol):
         """End the job. No error if it has ended already."""
 
 
+def listed(job: JobInfo | None) -> bool:
+    """Whether the scheduler said anything of a job; also where it calls its state what Maple does not know."""
+    return job is not None and (job.state is not JobState.unknown or bool(job.raw_state))
+
+
 def vanished(job_id: str, source: Source, explanation: str) -> JobInfo:
     """A job the scheduler says nothing of."""
     return JobInfo(job_id, JobState.unknown, "", source, explanation=explanation)

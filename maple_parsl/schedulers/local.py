@@ -138,6 +138,8 @@ class Local:
                 yield job_id, name, link
 
     def _info(self, job_id: str, name: str | None, link: Path | None) -> JobInfo:
+        if not _ID.fullmatch(job_id):
+            return vanished(job_id, "process", "That is not the id of a job on this machine.")
         pid, started = _parts(job_id)
         if _alive(pid, started):
             return JobInfo(job_id, JobState.running, "running", "process", name=name, nodes=os.uname().nodename)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from maple_parsl.errors import SchedulerError
 from maple_parsl.schedulers import commands, pbs_text
 from maple_parsl.schedulers.base import JobInfo, most_telling, vanished
-from maple_parsl.schedulers.submission import send
+from maple_parsl.schedulers.submission import JOB_IDS, send
 
 if TYPE_CHECKING:
     from maple_parsl.plan import Plan
 
-_ID = re.compile(r"\d+(?:\[\d*\])?(?:\.[A-Za-z0-9._-]+)?")
+_ID = JOB_IDS["pbs"]
 _UNKNOWN = re.compile(r"unknown job id|has finished|job has been moved|illegally formed job identifier", re.I)
 _NO_HISTORY = re.compile(r"history", re.I)
 _FORGOTTEN = "it ended longer ago than the server keeps its history, or was never there"
@@ -38,10 +38,9 @@ class PBS:
     def query(self, job_ids: Iterable[str]) -> dict[str, JobInfo]:
         """One qstat for all of them."""
         asked = list(dict.fromkeys(job_ids))
-        for job_id in asked:
-            _checked(job_id)
         rows: dict[str, JobInfo] = {}
-        for group in commands.batches(asked):
+        # One wrong id must not hide the others.
+        for group in commands.batches([job_id for job_id in asked if _ID.fullmatch(job_id)]):
             rows |= self._qstat(group)
         return {job_id: _matched(job_id, rows) or self._vanished(job_id) for job_id in asked}
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from maple_parsl.errors import SchedulerError
 from maple_parsl.schedulers import commands, slurm_text
 from maple_parsl.schedulers.base import JobInfo, Source, most_telling, vanished
-from maple_parsl.schedulers.submission import send
+from maple_parsl.schedulers.submission import JOB_IDS, send
 
 if TYPE_CHECKING:
     from maple_parsl.plan import Plan
 
-_ID = re.compile(r"\d+(?:[_+]\d+)?")
+_ID = JOB_IDS["slurm"]
 _NAME = re.compile(r"[^,\x00-\x1f]+")
 _NO_ACCOUNTING = re.compile(r"accounting storage is disabled|not running|not configured|Problem talking to", re.I)
 _REMEMBERED = "it ended longer ago than Slurm keeps jobs without accounting, or was never there"
@@ -43,7 +43,8 @@ class Slurm:
 
     def query(self, job_ids: Iterable[str]) -> dict[str, JobInfo]:
         """One squeue for all of them; one sacct for those it does not know."""
-        asked = [self._checked(job_id) for job_id in dict.fromkeys(job_ids)]
+        named = list(dict.fromkeys(job_ids))
+        asked = [job_id for job_id in named if _ID.fullmatch(job_id)]  # one wrong id must not hide the others
         found: dict[str, JobInfo] = {}
         for group in commands.batches(asked):
             found |= _matched(self._squeue(f"--jobs={','.join(group)}"), group)
@@ -55,7 +56,7 @@ class Slurm:
         why = "the accounting does not know it (it may lag behind)" if self._accounting else _REMEMBERED
         return {
             job_id: found.get(job_id) or vanished(job_id, source, f"Slurm does not know this job: {why}.")
-            for job_id in asked
+            for job_id in named
         }
 
     def find(self, names: Iterable[str]) -> dict[str, list[JobInfo]]:

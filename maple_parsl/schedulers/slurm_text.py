@@ -64,8 +64,8 @@ def sacct(text: str) -> list[JobInfo]:
     found = []
     for job_id, _, raw, code, nodes, name in _rows(text, len(SACCT_FIELDS), "sacct"):
         status, _, signal = code.partition(":")
-        exit_code = int(status) if status.isdigit() else None
-        exit_signal = int(signal) if signal.isdigit() and signal != "0" else None
+        exit_code = int(status) if status.isdecimal() else None
+        exit_signal = int(signal) if signal.isdecimal() and signal != "0" else None
         host_list = nodes if nodes not in ("", "None assigned") else None
         found.append(_job(job_id, name, raw, None, exit_code, exit_signal, None, host_list, None, "sacct"))
     return found
@@ -90,10 +90,10 @@ def _queued(row: list[str]) -> JobInfo:
     job_id, _, raw, reason, status, start, nodes, restarts, name = row
     state = STATES.get(raw.split()[0] if raw else "", JobState.unknown)
     code = signal = None
-    if state.ended and status.isdigit():  # as wait() gives it
+    if state.ended and status.isdecimal():  # as wait() gives it
         code, signal = int(status) >> 8, int(status) & 127 or None
     estimate = epoch(start) if state is JobState.pending else None
-    again = int(restarts) if restarts.isdigit() else None
+    again = int(restarts) if restarts.isdecimal() else None
     return _job(job_id, name, raw, reason, code, signal, estimate, nodes or None, again, "squeue")
 
 
@@ -150,11 +150,11 @@ def belongs(row_id: str, asked: str) -> bool:
 def _in_range(row_id: str, asked: str) -> bool:
     base, _, element = asked.partition("_")
     match = re.fullmatch(rf"{re.escape(base)}_\[([^\]%]*)(?:%\d+)?\]", row_id)
-    if not match or not element.isdigit():
+    if not match or not element.isdecimal():
         return False
     for part in match[1].split(","):
         first, _, last = part.partition("-")
         last = last.partition(":")[0]
-        if first.isdigit() and int(first) <= int(element) <= int(last if last.isdigit() else first):
+        if first.isdecimal() and int(first) <= int(element) <= int(last if last.isdecimal() else first):
             return True
     return False

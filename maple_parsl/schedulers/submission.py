@@ -18,6 +18,14 @@ _IN_DOUBT = re.compile(
     r"|protocol error|message receive|try again|Resource temporarily|no route|busy",
     re.I,
 )
+JOB_IDS = {
+    "slurm": re.compile(r"\d+(?:[_+]\d+)?"),
+    "pbs": re.compile(r"\d+(?:\[\d*\])?(?:\.[A-Za-z0-9._-]+)?"),
+}
+_TAKEN = {
+    "slurm": re.compile(r"Submitted batch job \d+"),
+    "pbs": re.compile(r"^\d+(?:\[\])?\.[A-Za-z0-9._-]+\s*$", re.M),
+}
 _ADVICE: tuple[tuple[str, str], ...] = (
     (r"invalid account|account.*(invalid|unknown|not)", "state an account that may use this queue"),
     (r"invalid partition|unknown queue|invalid queue|queue is not enabled", "state a queue of this site"),
@@ -62,6 +70,11 @@ def send(plan: Plan, script_file: Path) -> str:
         provider.clean()
     if not job_id:
         raise SchedulerError("the scheduler took the script and named no job; look for the job by its name")
+    if not JOB_IDS[plan.scheduler].fullmatch(str(job_id)):
+        raise SchedulerError(
+            f"the scheduler took the script and named {str(job_id)[:100]!r}, which is no job id; look for the job by"
+            f" its name {plan.job_name}"
+        )
     return str(job_id)
 
 
@@ -71,7 +84,8 @@ def judged(scheduler: str, said: str, code: int | None) -> SubmissionError | Sch
     command = {"slurm": "sbatch", "pbs": "qsub"}.get(scheduler, "the submission")
     if code == 0:
         return SchedulerError(f"{command} answered what cannot be read: {words!r}; look for the job by its name")
-    if _IN_DOUBT.search(words):
+    if _IN_DOUBT.search(words) or _TAKEN[scheduler].search(said) or not said.strip():
+        # Without a word of refusal, or with the id of a job, or killed: it may have been taken all the same.
         return SchedulerError(f"{command} could not be answered in full: {words}; the job may exist, look for its name")
     advice = next((text for pattern, text in _ADVICE if re.search(pattern, words, re.I)), "correct the request")
     return SubmissionError(f"{command} refused the job: {words} ({advice})")

@@ -163,6 +163,8 @@ def _environment(plan: Plan) -> Iterator[ScriptLine]:
     for step in plan.setup:
         yield ScriptLine(step.line, step.origin)
         yield ScriptLine(f"maple_check $? {quote(step.line)}", step.origin)
+    if plan.setup:
+        yield from _text("set +eu # a set-up line may have asked for it")
     previous = ""
     for export in plan.exports:
         why = export.origin.why

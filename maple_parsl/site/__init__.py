@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from maple_parsl.site.base import Facts, Line, Model, Name, Variable
+from maple_parsl.site.base import Amount, Facts, Line, Model, Name, Names, Variable
 from maple_parsl.site.batch import Band, Directives, Queue, Queues, Scheduler
 from maple_parsl.site.launching import Environment, Launcher, Rendezvous
 from maple_parsl.site.nodes import Device, NodeKind
@@ -87,11 +87,11 @@ class Defaults(Model):
         max_node_hours: refuse jobs above; ask_above_node_hours: ask before jobs above.
     """
 
-    account: str | None = None
-    queue: str | None = None
+    account: Names | None = None
+    queue: Names | None = None
     run_root: str | None = None
-    max_node_hours: float | None = None
-    ask_above_node_hours: float | None = None
+    max_node_hours: Amount | None = None
+    ask_above_node_hours: Amount | None = None
 
 
 class Site(Model):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from maple_parsl.directive import fault
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -18,6 +21,28 @@ def _one_line(text: str) -> str:
 
 
 Line = Annotated[str, AfterValidator(_one_line)]
+
+
+def _option(text: str) -> str:
+    if wrong := fault(text):
+        raise ValueError(wrong)
+    return text
+
+
+def _expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"is not a regular expression ({error})") from None
+    return text
+
+
+Option = Annotated[str, AfterValidator(_option)]
+Expression = Annotated[str, AfterValidator(_expression)]
+Names = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@,+/-]*$")]
+Features = Annotated[str, Field(pattern=r"^[A-Za-z0-9._&|()\[\]*,!:=-]+$")]
+Count = Annotated[int, Field(ge=1)]
+Amount = Annotated[float, Field(ge=0)]
 
 
 class Model(BaseModel):

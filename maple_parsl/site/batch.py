@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from maple_parsl.site.base import Facts, Line, Model, Name
+from maple_parsl.site.base import Amount, Count, Expression, Facts, Model, Name, Names, Option
 from maple_parsl.walltime import Walltime
 
 
@@ -34,16 +34,16 @@ class Scheduler(Facts):
     shebang: Literal["#!/bin/bash", "#!/bin/bash -l"] = "#!/bin/bash"
     account: Literal["required", "optional"] = "required"
     account_hint: str | None = None
-    account_pattern: str | None = None
+    account_pattern: Expression | None = None
     queue_option: Literal["partition", "qos", "queue"] | None = None
     min_walltime: Walltime | None = None
     default_walltime: Walltime | None = None
-    max_array: int | None = None
-    poll_seconds: int = 60
+    max_array: Count | None = None
+    poll_seconds: Count = 60
     requeue: bool | None = None
     signal: bool = False
     limits_command: str | None = None
-    clusters: str | None = None
+    clusters: Names | None = None
 
 
 class Directives(Facts):
@@ -62,7 +62,7 @@ class Directives(Facts):
         forbidden_note: what happens with a forbidden option.
     """
 
-    always: tuple[Line, ...] = ()
+    always: tuple[Option, ...] = ()
     gpu_request: Literal["none", "gpus-per-node", "gpus", "gres", "select-ngpus"]
     tasks: Literal["ntasks-per-node", "ntasks", "none"] = "ntasks-per-node"
     cpus_per_task: bool = True
@@ -75,8 +75,8 @@ class Directives(Facts):
 class Band(Model):
     """Limits that hold for a range of node counts (routing queues, bins)."""
 
-    min_nodes: int = 1
-    max_nodes: int
+    min_nodes: Count = 1
+    max_nodes: Count
     max_walltime: Walltime
     via: str | None = None
 
@@ -101,23 +101,30 @@ class Queue(Model):
 
     name: Name
     kinds: tuple[Name, ...] = Field(min_length=1)
-    min_nodes: int | None = None
-    max_nodes: int | None = None
+    min_nodes: Count | None = None
+    max_nodes: Count | None = None
     max_walltime: Walltime | None = None
     bands: tuple[Band, ...] = ()
-    partition: str | None = None
-    qos: str | None = None
-    max_gpus: int | None = None
-    max_gpus_per_node: int | None = None
+    partition: Names | None = None
+    qos: Names | None = None
+    max_gpus: Count | None = None
+    max_gpus_per_node: Count | None = None
     shared: bool = False
     exclusive: bool = False
     batch: bool = True
     open: bool = True
     default: bool = False
     preemptible: bool = False
-    charge: float | None = None
-    directives: tuple[Line, ...] = ()
+    charge: Amount | None = None
+    directives: tuple[Option, ...] = ()
     note: str | None = None
+
+    @model_validator(mode="after")
+    def _least_and_most(self) -> Queue:
+        for least, most in ((self.min_nodes, self.max_nodes), *((b.min_nodes, b.max_nodes) for b in self.bands)):
+            if least is not None and most is not None and least > most:
+                raise ValueError(f"queue {self.name}: min_nodes is {least} and max_nodes is {most}")
+        return self
 
 
 class Queues(Facts):

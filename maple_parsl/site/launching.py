@@ -65,6 +65,7 @@ class Environment(Facts):
     Attributes:
         base: lines every job needs (modules of the site).
         framework: lines that bring the site's own PyTorch; used when the request names no environment.
+        own: lines that complete an environment of the user's own (venv, conda), after it, such as the network plugin.
         framework_note: what to do where the site offers none.
         conda: lines that bring the ``conda`` command, for a user's own conda environment.
         exports: variables always set.
@@ -78,6 +79,7 @@ class Environment(Facts):
 
     base: tuple[Line, ...] = ()
     framework: tuple[Line, ...] = ()
+    own: tuple[Line, ...] = ()
     framework_note: str | None = None
     conda: tuple[Line, ...] = ()
     exports: dict[Variable, str] = {}

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from maple_parsl.site.base import Facts, Line, Model, Name, Variable
+from maple_parsl.site.base import Facts, Features, Line, Model, Name, Names, Variable
 
 
 class Device(Model):
@@ -68,9 +68,9 @@ class NodeKind(Facts):
     visible_order: tuple[int, ...] = ()
     cpu_bind: Line | None = None
     cpus_per_device: int | None = None
-    constraint: str | None = None
-    gres_type: str | None = None
-    select: str | None = None
+    constraint: Features | None = None
+    gres_type: Names | None = None
+    select: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._=:{}+-]+$")
     select_unit: Literal["node", "gpu"] = "node"
     launcher: Name = "default"
     environment: Name = "default"
@@ -83,4 +83,9 @@ class NodeKind(Facts):
             raise ValueError(f"device_map has {len(self.device_map)} entries for {self.devices} devices")
         if self.visible_order and sorted(self.visible_order) != list(range(self.devices)):
             raise ValueError("visible_order must name each device once")
+        if self.select is not None:
+            try:
+                self.select.format(devices=1, cores=1, tasks=1)
+            except (KeyError, IndexError, ValueError, AttributeError):
+                raise ValueError(f"select {self.select!r}: {{devices}}, {{cores}}, {{tasks}} are filled in") from None
         return self

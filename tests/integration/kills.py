@@ -111,10 +111,21 @@ def slow(folder: Path, real: str) -> Path:
     return folder
 
 
-def kill_one(rng: random.Random, environ: Mapping[str, str] | None = None) -> Killed:
-    """Start a client, kill it, and follow what it left to an answer."""
+def pace(environ: Mapping[str, str] | None = None) -> float:
+    """Seconds a client takes to submit when nobody kills it: how busy this machine is."""
+    env = {**os.environ, **(environ or {}), "KILLS_DELAY": "0"}
+    with subprocess.Popen([sys.executable, "-c", CLIENT], env=env, stdout=subprocess.PIPE, text=True) as client:
+        assert client.stdout is not None
+        assert client.stdout.readline() == "go\n"
+        started = time.monotonic()
+        assert client.stdout.readline()
+        return time.monotonic() - started
+
+
+def kill_one(rng: random.Random, pace: float, environ: Mapping[str, str] | None = None) -> Killed:
+    """Start a client, kill it at a moment of its submitting, and follow what it left to an answer."""
     delay = rng.choice([0.0, 0.0, 0.4, 2.0])
-    after = rng.uniform(0.0, 0.5 + 0.6 * delay)
+    after = rng.uniform(0.0, 1.1 * pace + 0.6 * delay)
     before = set(Store().ids())
     env = {**os.environ, **(environ or {}), "KILLS_DELAY": str(delay)}
     with subprocess.Popen([sys.executable, "-c", CLIENT], env=env, stdout=subprocess.PIPE, text=True) as client:

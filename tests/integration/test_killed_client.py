@@ -53,9 +53,10 @@ def test_no_job_lost_and_none_double(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(recover, "GRACE_HERE", 1.0)
     backend._backends.clear()
     rng = random.Random(20261201)
+    pace = kills.pace()
     found = []
     for _ in range(int(os.environ.get("MAPLE_KILLS", "10"))):
-        found.append(kills.kill_one(rng))
+        found.append(kills.kill_one(rng, pace))
         kills.check(found[-1])
     print(kills.summary(found))
     assert any(one.in_time and one.run_id for one in found), found

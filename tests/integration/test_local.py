@@ -144,8 +144,9 @@ def test_a_reused_pid_is_another_job(local: Local, tmp_path: Path) -> None:
     info = local.query([f"local-{os.getpid()}-1"])[f"local-{os.getpid()}-1"]
     assert info.state is JobState.unknown
     local.cancel(f"local-{os.getpid()}-1")
+    assert local.query(["12"])["12"].state is JobState.unknown
     with pytest.raises(SchedulerError, match="not the id of a job on this machine"):
-        local.query(["12"])
+        local.cancel("12")
 
 
 @pytest.mark.parametrize("name", ["a;touch X", "a b", 'a"b', "a%b", "$(touch X)", "a`b`"])

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from maple_parsl.compose import compose
 from maple_parsl.errors import ComposeError, RequestError, UnknownNameError
 from maple_parsl.plan import Plan
 from maple_parsl.request import Request
@@ -123,10 +124,10 @@ def test_a_retired_site_is_refused_with_what_followed() -> None:
 
 
 def test_user_directives_pass_through_and_replace_ours_with_a_finding() -> None:
-    plan = cases.plan("delta", directives=("--time=00:10:00", "--reservation=mine", "-C scratch"))
+    plan = cases.plan("delta", directives=("--mem=10G", "--reservation=mine", "-C scratch"))
     made = options(plan)
-    assert "--time=00:10:00" in made
-    assert "--time=00:30:00" not in made
+    assert "--mem=10G" in made
+    assert "--mem=0" not in made
     assert "--reservation=mine" in made
     assert [f.rule for f in plan.findings] == ["user-directive"]
     own = next(d for d in plan.directives if d.option == "--reservation=mine")
@@ -265,3 +266,62 @@ def test_size_of_a_plan_does_not_grow_with_nodes() -> None:
     assert large.ranks.world_size == 127488
     assert large.ranks[127487].node == 10623
     assert abs(len(small.script) - len(large.script)) < 200
+
+
+def test_without_any_pytorch_the_plan_says_so() -> None:
+    plan = cases.plan("stampede3-h100")
+    found = next(f for f in plan.findings if f.rule == "no-framework")
+    assert found.severity == "warning"
+    assert "--venv" in (found.fix or "")
+    own = cases.plan("stampede3-h100", venv="/scratch/me/venv")
+    assert [(f.rule, f.severity) for f in own.findings] == [("own-environment", "note")]
+
+
+def test_the_conda_hook_stands_once() -> None:
+    plan = cases.plan("stampede3-pvc")
+    lines = [step.line for step in plan.setup]
+    assert len(lines) == len(set(lines))
+    assert "conda activate pytorch" in lines
+
+
+def test_python_takes_the_names_of_the_command_line() -> None:
+    request = Request.of(script="t.py", conda="mine", modules=["cuda"], tp=2)
+    assert (request.environment.conda, request.environment.modules) == ("mine", ("cuda",))
+    assert request.parallelism.tp == 2
+    with pytest.raises(RequestError, match="not both"):
+        Request.of(script="t.py", venv="/v", environment={"conda": "mine"})
+    with pytest.raises(RequestError, match="gpus: no such field; did you mean gpus_per_node"):
+        Request.of(script="t.py", gpus=4)
+
+
+@pytest.mark.parametrize(
+    "venv,line",
+    [
+        ("~/v 1", "source \"$HOME\"'/v 1/bin/activate'"),
+        ("$SCRATCH/v/", 'source "$SCRATCH"/v/bin/activate'),
+        ("/a/$(id)", "source '/a/$(id)/bin/activate'"),
+        ("$(id)/v", "source '$(id)/v/bin/activate'"),
+    ],
+)
+def test_home_and_variables_of_a_venv_are_the_jobs(venv: str, line: str) -> None:
+    assert line in [step.line for step in cases.plan("delta", venv=venv).setup]
+
+
+def test_a_tilde_that_nothing_expands_is_refused() -> None:
+    with pytest.raises(RequestError, match="write the whole path"):
+        Request.of(script="~/t.py")
+    with pytest.raises(RequestError, match="write the whole path"):
+        Request.of(script="t.py", python="~/bin/python")
+
+
+def test_a_plan_on_placeholders_says_so() -> None:
+    site = cases.site("delta")
+    site = site.model_copy(update={"scheduler": site.scheduler.model_copy(update={"source": "EDIT: the document"})})
+    plan = compose(cases.request("delta"), site, cases.templates())
+    assert any(f.rule == "site-unfilled" and "(scheduler)" in f.message for f in plan.findings)
+
+
+def test_an_own_environment_is_completed_by_what_the_site_says() -> None:
+    lines = [step.line for step in cases.plan("perlmutter", conda="mine").setup]
+    assert lines.index("module load nccl cudatoolkit") > lines.index("conda activate mine")
+    assert "module load nccl cudatoolkit" not in [step.line for step in cases.plan("perlmutter").setup]

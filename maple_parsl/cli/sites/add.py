@@ -12,6 +12,7 @@ from maple_parsl.catalogue import Catalogue, user_folder
 from maple_parsl.cli.output import clean, console, emit_json
 from maple_parsl.cli.sites.template import new_site, own_changes
 from maple_parsl.errors import ConfigurationError, RequestError, UnknownNameError
+from maple_parsl.folders import expanded
 
 _COMMANDS = {"slurm": "sbatch", "pbs": "qsub"}
 
@@ -21,7 +22,7 @@ def add_site(name: str, scheduler: str | None, folder: Path | None, force: bool,
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name) or name.lower().endswith(".toml"):
         raise RequestError(f"{name!r} is no name for a site: use letters, digits and . _ + - without blanks")
     catalogue = Catalogue.load()
-    target = folder.expanduser() if folder else user_folder(catalogue.environ)
+    target = expanded(str(folder), "--path") if folder else user_folder(catalogue.environ)
     if target is None:
         raise ConfigurationError("there is no home folder to write to; name a folder with --path")
     path = target / f"{name}.toml"

@@ -10,7 +10,7 @@ from maple_parsl.catalogue import Catalogue, SiteRecord
 from maple_parsl.cli.output import clean, console, emit_json
 from maple_parsl.errors import ConfigurationError
 
-PLACEHOLDER = "EDIT"
+PLACEHOLDER, UNFILLED = "EDIT", "is not filled in yet"
 TOO_OLD, BROKEN = 1, 3
 _NAMED = ("kinds", "launchers", "environments")
 
@@ -54,10 +54,14 @@ def _old(record: SiteRecord, max_age_days: int) -> list[dict[str, Any]]:
         if len(parts) > 1:
             groups[group] = min(groups.get(group, (date.max, "")), (origin.checked_on, origin.source))
     found = []
+    if record.site.title.startswith(PLACEHOLDER):
+        origin = record.origins["title"]
+        checked_on, source = origin.checked_on.isoformat(), record.site.title
+        found.append({"group": "title", "checked_on": checked_on, "source": source, "reason": UNFILLED})
     for group, (checked, source) in groups.items():
         age = (date.today() - checked).days
         if source.startswith(PLACEHOLDER):
-            reason = "is not filled in yet"
+            reason = UNFILLED
         elif age > max_age_days:
             reason = f"was checked {age} days ago, on {checked}"
         elif age < -1:  # a day ahead may be a time zone
@@ -74,7 +78,9 @@ def _print(results: Sequence[dict[str, Any]], places: Sequence[str]) -> None:
         if result["faults"]:
             out.print(f"{clean(result['name'])}: cannot be used", style="bold red")
         elif result["old"]:
-            out.print(f"{clean(result['name'])}: to be checked again", style="bold yellow")
+            unfilled = any(old["reason"] == UNFILLED for old in result["old"])
+            what = "to be filled in" if unfilled else "to be checked again"
+            out.print(f"{clean(result['name'])}: {what}", style="bold yellow")
         else:
             out.print(clean(f"{result['name']}: ok, oldest facts of {result['checked_on']}"))
         for fault in result["faults"]:

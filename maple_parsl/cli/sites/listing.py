@@ -8,7 +8,8 @@ from maple_parsl.catalogue import Catalogue, SiteRecord
 from maple_parsl.cli.output import clean, console, emit_json
 from maple_parsl.errors import ConfigurationError
 
-_SCHEDULERS = {"slurm": "Slurm", "pbs": "PBS", "lsf": "LSF", "none": "none"}
+_WIDE = 100  # columns from which on titles and queues are shown
+SCHEDULERS = {"slurm": "Slurm", "pbs": "PBS", "lsf": "LSF", "none": "none"}
 
 
 def list_sites(everything: bool, as_json: bool) -> None:
@@ -22,26 +23,24 @@ def list_sites(everything: bool, as_json: bool) -> None:
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in (
-        "NAME",
-        "TITLE",
-        "SCHEDULER",
-        "KINDS (DEVICES)",
-        "QUEUES",
-        "STATUS",
-        "EXECUTED ON",
-        "CHECKED",
-    ):
-        table.add_column(title, overflow="fold", no_wrap=title in ("NAME", "CHECKED"))
+    out = console()
+    wide = out.width >= _WIDE
+    for title in ("NAME", "TITLE", "SCHEDULER", "KINDS (DEVICES)", "QUEUES", "CHECKED"):
+        if wide or title not in ("TITLE", "QUEUES"):
+            table.add_column(title, overflow="fold", no_wrap=title not in ("TITLE", "KINDS (DEVICES)"))
     sound = [row for row in rows if "error" not in row]
     for row in sound:
         kinds = ", ".join(f"{kind['name']} ({kind['devices']})" for kind in row["kinds"])
         queues = "unknown" if row["queues"] is None else str(row["queues"])
-        cells = [row["name"], row["title"], _SCHEDULERS[row["scheduler"]], kinds, queues, row["status"]]
-        table.add_row(*(clean(cell) for cell in [*cells, executed_on(row), row["checked_on"]]))
-    out = console()
+        title = row["title"] if row["status"] == "production" else f"{row['title']}, {row['status']}"
+        cells = [row["name"], title, SCHEDULERS[row["scheduler"]], kinds, queues, row["checked_on"]]
+        table.add_row(*(clean(cell) for index, cell in enumerate(cells) if wide or index not in (1, 4)))
     if sound:
         out.print(table)
+        out.print()
+        for line in _untried(sound):
+            out.print(clean(line), style="dim")
+        out.print("maple sites show NAME prints the facts of one, with their sources", style="dim")
     else:
         out.print("no site is known; maple sites add NAME writes a file to fill in")
     errors = console(stderr=True)
@@ -52,11 +51,16 @@ def list_sites(everything: bool, as_json: bool) -> None:
         errors.print(clean(f"note: {notice}"))
 
 
-def executed_on(row: dict[str, Any]) -> str:
-    """Where jobs of this description really ran."""
-    if row["scheduler"] == "none":
-        return row["executed_on"] or "this machine"
-    return row["executed_on"] or f"not executed on a real {_SCHEDULERS[row['scheduler']]}"
+def _untried(rows: list[dict[str, Any]]) -> list[str]:
+    """What has not been shown on the machines themselves."""
+    ran = [row["name"] for row in rows if row["executed_on"] or row["scheduler"] == "none"]
+    if len(ran) == len(rows):
+        return []
+    but = f" but {', '.join(ran)}" if ran else ""
+    lines = [f"not executed on the machine itself: all{but}"]
+    if any(row["scheduler"] == "pbs" and not row["executed_on"] for row in rows):
+        lines.append("PBS scripts have run under stand-ins only, under no real PBS")
+    return lines
 
 
 def _row(catalogue: Catalogue, name: str) -> dict[str, Any]:

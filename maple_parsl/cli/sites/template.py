@@ -89,6 +89,7 @@ torch_device = "cpu"                    # EDIT: cuda (NVIDIA and AMD), xpu (Inte
 {_UNCHECKED}
 # base = ["module load ..."]             # lines every job needs
 # framework = ["module load ..."]        # lines that bring the site's own PyTorch
+# own = ["module load ..."]              # lines a venv or conda environment needs after it, such as a network plugin
 # outbound = "none"                      # whether compute nodes reach the internet: direct, proxy or none
 
 [environments.default.network]

@@ -43,6 +43,7 @@ module load modtree/gpu
 maple_check $? 'module load modtree/gpu'
 module load anaconda
 maple_check $? 'module load anaconda'
+set +eu # a set-up line may have asked for it
 # device type
 export MAPLE_DEVICE=cuda
 # collective backend

@@ -38,6 +38,7 @@ command -v module >/dev/null 2>&1 || . /etc/profile
 maple_check $? 'command -v module >/dev/null 2>&1 || . /etc/profile'
 module load frameworks
 maple_check $? 'module load frameworks'
+set +eu # a set-up line may have asked for it
 # compute nodes have no other way out
 export HTTP_PROXY=http://proxy.alcf.anl.gov:3128
 export HTTPS_PROXY=http://proxy.alcf.anl.gov:3128

@@ -41,6 +41,7 @@ command -v module >/dev/null 2>&1 || . /etc/profile
 maple_check $? 'command -v module >/dev/null 2>&1 || . /etc/profile'
 module load anaconda3
 maple_check $? 'module load anaconda3'
+set +eu # a set-up line may have asked for it
 # device type
 export MAPLE_DEVICE=cuda
 # collective backend

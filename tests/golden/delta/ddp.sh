@@ -45,6 +45,7 @@ module load anaconda3_gpu
 maple_check $? 'module load anaconda3_gpu'
 module load nccl
 maple_check $? 'module load nccl'
+set +eu # a set-up line may have asked for it
 # the network between nodes
 export NCCL_SOCKET_IFNAME=hsn
 # device type

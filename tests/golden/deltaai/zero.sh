@@ -43,6 +43,7 @@ command -v module >/dev/null 2>&1 || . /etc/profile
 maple_check $? 'command -v module >/dev/null 2>&1 || . /etc/profile'
 module load python/miniforge3_pytorch/2.10.0
 maple_check $? 'module load python/miniforge3_pytorch/2.10.0'
+set +eu # a set-up line may have asked for it
 # the network between nodes
 export NCCL_SOCKET_IFNAME=hsn0
 export GLOO_SOCKET_IFNAME=hsn0

@@ -36,6 +36,7 @@ command -v module >/dev/null 2>&1 || . /etc/profile
 maple_check $? 'command -v module >/dev/null 2>&1 || . /etc/profile'
 module load ncarenv/24.12 gcc/12.4.0 ncarcompilers craype cray-mpich/8.1.29 cuda/12.3.2 conda/latest cudnn/9.2.0.82-12 mkl/2025.0.1
 maple_check $? 'module load ncarenv/24.12 gcc/12.4.0 ncarcompilers craype cray-mpich/8.1.29 cuda/12.3.2 conda/latest cudnn/9.2.0.82-12 mkl/2025.0.1'
+set +eu # a set-up line may have asked for it
 # network of jobs on several nodes
 export NCCL_IB_DISABLE=1
 export NCCL_CROSS_NIC=1

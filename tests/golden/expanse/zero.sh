@@ -46,6 +46,7 @@ module load slurm
 maple_check $? 'module load slurm'
 module load gpu/0.15.4
 maple_check $? 'module load gpu/0.15.4'
+set +eu # a set-up line may have asked for it
 # device type
 export MAPLE_DEVICE=cuda
 # collective backend

@@ -57,6 +57,7 @@ export MIOPEN_USER_DB_PATH=/tmp/$USER-miopen-$SLURM_JOB_ID
 maple_check $? 'export MIOPEN_USER_DB_PATH=/tmp/$USER-miopen-$SLURM_JOB_ID'
 export MIOPEN_CUSTOM_CACHE_DIR=$MIOPEN_USER_DB_PATH
 maple_check $? 'export MIOPEN_CUSTOM_CACHE_DIR=$MIOPEN_USER_DB_PATH'
+set +eu # a set-up line may have asked for it
 # compute nodes have no other way out
 export all_proxy=socks://proxy.ccs.ornl.gov:3128/
 export ftp_proxy=ftp://proxy.ccs.ornl.gov:3128/

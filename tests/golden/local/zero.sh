@@ -28,6 +28,8 @@ unset RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK MASTER_AD
 export MAPLE_DEVICE=cpu
 # collective backend
 export MAPLE_BACKEND=gloo
+# DeepSpeed looks for GPUs unless it is told otherwise
+export DS_ACCELERATOR=cpu
 
 # --- Rendezvous: where rank 0 listens, the same on every node
 MASTER_ADDR=127.0.0.1

@@ -42,6 +42,7 @@ command -v module >/dev/null 2>&1 || . /etc/profile
 maple_check $? 'command -v module >/dev/null 2>&1 || . /etc/profile'
 module load pytorch
 maple_check $? 'module load pytorch'
+set +eu # a set-up line may have asked for it
 # set on every job here
 export HDF5_USE_FILE_LOCKING=FALSE
 # network of jobs on several nodes

@@ -44,6 +44,7 @@ eval "$(conda shell.bash hook)"
 maple_check $? 'eval "$(conda shell.bash hook)"'
 conda activate base
 maple_check $? 'conda activate base'
+set +eu # a set-up line may have asked for it
 # compute nodes have no other way out
 export HTTP_PROXY=http://proxy.alcf.anl.gov:3128
 export HTTPS_PROXY=http://proxy.alcf.anl.gov:3128

@@ -40,10 +40,9 @@ module load python
 maple_check $? 'module load python'
 eval "$(conda shell.bash hook)"
 maple_check $? 'eval "$(conda shell.bash hook)"'
-eval "$(conda shell.bash hook)"
-maple_check $? 'eval "$(conda shell.bash hook)"'
 conda activate pytorch
 maple_check $? 'conda activate pytorch'
+set +eu # a set-up line may have asked for it
 # for 4 Intel Data Center GPU Max 1550 (8 tiles), 2 Intel Xeon 8480
 export ZE_FLAT_DEVICE_HIERARCHY=FLAT
 # network of jobs on several nodes

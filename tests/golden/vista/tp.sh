@@ -40,6 +40,7 @@ module load gcc/15.1.0 cuda python3/3.11.8
 maple_check $? 'module load gcc/15.1.0 cuda python3/3.11.8'
 module load python3
 maple_check $? 'module load python3'
+set +eu # a set-up line may have asked for it
 # device type
 export MAPLE_DEVICE=cuda
 # collective backend

@@ -32,10 +32,11 @@ def test_no_job_lost_and_none_double(slurm: Testbed, tmp_path: Path, monkeypatch
     monkeypatch.setattr(recover, "GRACE_HERE", 3.0)
     backend._backends.clear()
     rng = random.Random(20261201)
+    pace = kills.pace()
     found = []
     try:
         for _ in range(COUNT):
-            found.append(kills.kill_one(rng))
+            found.append(kills.kill_one(rng, pace))
             kills.check(found[-1])
         print(kills.summary(found))
         assert any(one.in_time and one.run_id for one in found), found

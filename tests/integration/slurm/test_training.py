@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.slurm.login import ROOT, Login
+from tests.integration.slurm.login import Login
 from tests.testbeds.slurm import Testbed
 
 pytestmark = [pytest.mark.slurm, pytest.mark.torch, pytest.mark.timeout(300)]
@@ -19,12 +18,9 @@ TWO = ("--nodes", "2", "--gpus-per-node", "1")
 
 @pytest.fixture
 def login(slurm: Testbed, tmp_path: Path) -> Iterator[Login]:
-    # Below /tmp, which Maple refuses for several nodes: here all nodes share it, so the run root is stated.
-    folder = ROOT / "build" / "slurm-tests" / f"{tmp_path.parent.name}-{tmp_path.name}"
-    yield Login(slurm, folder)
+    yield Login(slurm, tmp_path / "home")
     slurm.cancel_all()
     slurm.wait_idle()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.parametrize("paradigm", ["ddp", "fsdp", "tp", "pp"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import time
 from pathlib import Path
@@ -80,6 +81,15 @@ def test_plan_for_people_and_for_files(
     out = capsys.readouterr().out
     assert "at most 0.50 node-hours" in " ".join(out.split())  # however wide the terminal
     assert "#SBATCH --job-name" in out
+    assert "local rank" in out
+    assert "the same in every script" in out
+    assert "maple_forward()" not in out
+    assert "nothing was submitted" in out.splitlines()[-1]
+    assert main(["plan", *DELTA, "--why"]) == 0
+    out = capsys.readouterr().out
+    assert "#SBATCH" not in out
+    assert re.search(r"--gpus-per-node=1 +how GPUs are asked for here +\d+ *\n", out)
+    assert re.search(r"^\d+  ncsa/Delta_doc .*, checked \d{4}-", out, re.M)
     assert main(["plan", *DELTA, "--map", "--map-svg", str(tmp_path / "map.svg")]) == 0
     assert "local rank" in capsys.readouterr().out
     assert (tmp_path / "map.svg").read_text().startswith("<svg")
@@ -87,6 +97,20 @@ def test_plan_for_people_and_for_files(
     assert (tmp_path / "out" / "job.sh").read_text() == script
     assert (tmp_path / "out" / "miniapps" / "train.py").exists()
     assert stat.S_IMODE((tmp_path / "out" / "job.sh").stat().st_mode) == 0o755
+
+
+def test_a_failed_run_shows_the_end_of_its_log(
+    home: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text("pass\n")
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho 'no torch here' >&2\nexit 3\n")
+    python.chmod(0o755)
+    assert main(["run", "--script", "train.py", "--site", "local", "--python", str(python)]) == 10
+    out = capsys.readouterr().out
+    assert "the end of its log" in out
+    assert "  no torch here" in out
 
 
 def test_arguments_after_the_dashes_are_the_programs(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -228,3 +252,21 @@ def _fields() -> dict[str, Any]:
     from .conftest import FIELDS
 
     return FIELDS
+
+
+def test_runs_can_be_read_on_a_narrow_terminal(
+    home: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+    (tmp_path / "train.py").write_text("pass\n")
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexit 3\n")
+    python.chmod(0o755)
+    assert main(["run", "--script", "train.py", "--site", "local", "--python", str(python)]) == 10
+    capsys.readouterr()
+    assert main(["runs"]) == 0
+    first, *rest = capsys.readouterr().out.rstrip().split("\n")
+    assert re.fullmatch(r"\S+  failed  \d+ \w+ *", first)
+    assert rest[0].startswith("  train.py ddp on 1 node")
+    assert max(len(line) for line in rest) <= 60
