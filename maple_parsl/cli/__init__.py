@@ -23,6 +23,8 @@ VERBS = {
     "runs": ("maple_parsl.cli.runs", "List runs."),
     "sites": ("maple_parsl.cli.sites", "The sites Maple knows: list, show, check, add."),
     "doctor": ("maple_parsl.cli.doctor", "What on this machine stands in the way of a launch."),
+    "check": ("maple_parsl.cli.check", "Check launch scripts, anyone's, before they queue."),
+    "correct": ("maple_parsl.cli.correct", "Put a launch script right, as a diff; nothing is submitted."),
     "diagnose": ("maple_parsl.cli.diagnose", "Find the first cause of a failed launch in its logs."),
 }
 

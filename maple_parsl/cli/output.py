@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping
 from datetime import date
@@ -14,18 +13,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from maple_parsl.terminal import clean
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Escape sequences first, then every other control, and what reverses or hides text.
-_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_].*?(?:\x07|\x1b\\|$)|[ -/]*[0-~])", re.S)
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
-
-def clean(text: str) -> str:
-    """The text without anything that could drive the terminal; line breaks and tabs stay."""
-    return _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n")))
-
+__all__ = ["clean", "console", "emit_json"]
 
 def emit_json(value: Any) -> None:
     """Print one JSON object; models, dataclasses, paths and dates become what JSON has."""

@@ -11,7 +11,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.benchmarks import composing, submitting
+from tests.benchmarks import checking, composing, submitting
 from tests.benchmarks.measure import ratio
 
 PLAN = (
@@ -36,6 +36,7 @@ def main() -> int:
         ratio("maple plan, cold / import pydantic, typer, rich", 3, PLAN, "import pydantic, typer, rich", pairs),
     ]
     figures += composing.figures()
+    figures += checking.figures(pairs=3 if quick else 15)
     figures += submitting.figures(pairs=3 if quick else 20)
     for figure in figures:
         print(figure, flush=True)
