@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["clean", "console", "emit_json"]
 
+
 def emit_json(value: Any) -> None:
     """Print one JSON object; models, dataclasses, paths and dates become what JSON has."""
     sys.stdout.write(json.dumps(_jsonable(value), indent=2, ensure_ascii=True) + "\n")
