@@ -54,12 +54,6 @@ def _not_option(value: str) -> str:
     return value
 
 
-def _no_tilde(value: str | None) -> str | None:
-    if value is not None and value.startswith("~"):
-        raise ValueError(f"{value!r} begins with ~, which nothing would expand; write the whole path")
-    return value
-
-
 Text = Annotated[str, AfterValidator(_text)]
 Filled = Annotated[str, AfterValidator(_filled)]
 Identifier = Annotated[str, AfterValidator(_identifier)]
@@ -92,11 +86,6 @@ class SoftwareEnvironment(Part):
     engine: Literal["apptainer", "singularity", "shifter", "podman-hpc"] | None = None
     binds: tuple[Path, ...] = ()
     python: Path | None = None
-
-    @field_validator("python", "container")
-    @classmethod
-    def _whole(cls, value: str | None) -> str | None:
-        return _no_tilde(value)
 
     @property
     def stated(self) -> bool:
@@ -158,11 +147,6 @@ class Request(Part):
     exclusive: bool | None = None
     requeue: bool = False
     snapshot: bool = False
-
-    @field_validator("script")
-    @classmethod
-    def _whole(cls, value: str | None) -> str | None:
-        return _no_tilde(value)
 
     @field_validator("env")
     @classmethod
