@@ -292,7 +292,14 @@ def test_an_unwritable_run_directory_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line,code",
-    [("exit 0", 1), ("exit 9", 9), ("set -e; false", 1), ("set -u; echo $NOT_SET", 127), ("cat <<X", 1), ("if true", 2)],
+    [
+        ("exit 0", 1),
+        ("exit 9", 9),
+        ("set -e; false", 1),
+        ("set -u; echo $NOT_SET", 127),
+        ("cat <<X", 1),
+        ("if true", 2),
+    ],
 )
 def test_a_line_that_ends_the_script_leaves_a_record(tmp_path: Path, line: str, code: int) -> None:
     done = call(batch(tmp_path, f"{line}\nmaple_launch true\nmaple_finish"))
@@ -302,7 +309,7 @@ def test_a_line_that_ends_the_script_leaves_a_record(tmp_path: Path, line: str, 
 
 
 def test_a_hang_up_is_an_end_from_outside(tmp_path: Path) -> None:
-    body = "maple_launch sh -c 'echo up >$MAPLE_RUN_DIR/up; exec sleep 30'\nmaple_finish"
+    body = f"maple_launch sh -c 'echo up >{tmp_path}/up; exec sleep 30'\nmaple_finish"
     with subprocess.Popen(batch(tmp_path, body), env=CLEAN) as process:
         while not (tmp_path / "up").exists():
             time.sleep(0.05)
