@@ -26,9 +26,10 @@ def fault(option: str) -> str | None:
     return None
 
 
-def time_stated(option: str) -> bool:
-    """Whether a directive sets the time limit."""
-    return bool(re.match(r"--time[= ]|-t", option) or re.match(r"-l.*\bwalltime=", option))
+def time_stated(option: str) -> str | None:
+    """The time limit that a directive sets, as it says it."""
+    found = re.match(r"(?:--time[= ]|-t[= ]?)\s*(\S+)", option) or re.match(r"-l.*\bwalltime=([^,\s]+)", option)
+    return found[1] if found else None
 
 
 def count_stated(option: str) -> str | None:

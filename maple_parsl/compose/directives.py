@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from maple_parsl.compose.context import Context, Target, computed, stated
 from maple_parsl.directive import count_stated, time_stated
+from maple_parsl.errors import RequestError
 from maple_parsl.plan import Directive, Origin, Shape
+from maple_parsl.walltime import Walltime
 
 if TYPE_CHECKING:
     from maple_parsl.template import Style
@@ -73,13 +75,21 @@ def directives(context: Context, target: Target, shape: Shape, style: Style) -> 
     return _with_user(context, mine)
 
 
+def _within(time: str, walltime: Walltime) -> bool:
+    try:
+        return Walltime.parse(time) <= walltime
+    except RequestError:
+        return time.isdecimal() and int(time) * 60 <= walltime  # minutes for Slurm, less for PBS
+
+
 def _one_cost(context: Context, target: Target, shape: Shape) -> None:
     """What a job may cost is shown and limited by nodes and walltime: a directive must not say otherwise."""
     request = context.request
     per_node = shape.devices if target.kind.select_unit == "gpu" else 1
     chunks = shape.nodes * (per_node if context.site.scheduler.kind == "pbs" else 1)
     for option in request.directives:
-        if request.walltime and time_stated(option):
+        time = time_stated(option)
+        if request.walltime and time and not _within(time, request.walltime):
             context.problems.append(f"directive {option!r} contradicts walltime {request.walltime}; state one of them")
         count = count_stated(option) if key(option, context.site.scheduler.kind) in ("--nodes", "-l select") else None
         if count is not None and count != str(chunks):

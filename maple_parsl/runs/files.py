@@ -12,8 +12,9 @@ import json
 import math
 import os
 import socket
+import stat
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from maple_parsl.errors import StoreError
 
@@ -89,10 +90,21 @@ def create(path: Path, value: Any) -> bool:
         _forget(temporary)
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading; OSError for a pipe or a device, whose reading might never end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+    raise OSError(code, "it is a folder" if stat.S_ISDIR(mode) else "it is not a regular file", str(path))
+
+
 def read(path: Path) -> dict[str, Any] | None:
     """The object in a file, or None when there is no such file; StoreError for anything else."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             raw = file.read(LARGEST + 1)
     except FileNotFoundError:
         return None

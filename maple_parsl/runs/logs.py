@@ -36,7 +36,7 @@ def read(run_dir: Path, offset: int = 0, limit: int = LARGEST_PART) -> LogPart:
     """
     path = next((run_dir / name for name in NAMES if (run_dir / name).exists()), run_dir / NAMES[0])
     try:
-        with open(path, "rb") as file:
+        with files.open_regular(path) as file:
             size = file.seek(0, os.SEEK_END)
             start = max(0, size + offset) if offset < 0 else min(offset, size)
             file.seek(start)

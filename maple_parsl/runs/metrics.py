@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from maple_parsl.runs import files
+
 _TAIL = 1 << 20
 
 
@@ -52,7 +54,7 @@ def read(run_dir: Path) -> Metrics | None:
 def _rows(path: Path) -> list[dict[str, Any]]:
     """The first and the last MiB of the file."""
     try:
-        with open(path, "rb") as file:
+        with files.open_regular(path) as file:
             data = file.read(_TAIL)
             size = file.seek(0, 2)
             if size > 2 * _TAIL:

@@ -309,7 +309,7 @@ def test_a_line_that_ends_the_script_leaves_a_record(tmp_path: Path, line: str, 
 
 
 def test_a_hang_up_is_an_end_from_outside(tmp_path: Path) -> None:
-    body = "maple_launch sh -c 'echo up >$MAPLE_RUN_DIR/up; exec sleep 30'\nmaple_finish"
+    body = f"maple_launch sh -c 'echo up >{tmp_path}/up; exec sleep 30'\nmaple_finish"
     with subprocess.Popen(batch(tmp_path, body), env=CLEAN) as process:
         while not (tmp_path / "up").exists():
             time.sleep(0.05)

@@ -307,13 +307,6 @@ def test_home_and_variables_of_a_venv_are_the_jobs(venv: str, line: str) -> None
     assert line in [step.line for step in cases.plan("delta", venv=venv).setup]
 
 
-def test_a_tilde_that_nothing_expands_is_refused() -> None:
-    with pytest.raises(RequestError, match="write the whole path"):
-        Request.of(script="~/t.py")
-    with pytest.raises(RequestError, match="write the whole path"):
-        Request.of(script="t.py", python="~/bin/python")
-
-
 def test_a_plan_on_placeholders_says_so() -> None:
     site = cases.site("delta")
     site = site.model_copy(update={"scheduler": site.scheduler.model_copy(update={"source": "EDIT: the document"})})

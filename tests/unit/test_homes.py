@@ -17,9 +17,9 @@ from tests import cases
 def test_the_home_is_filled_in_where_the_job_runs() -> None:
     software = {"venv": "~/my env", "python": "~/bin/py", "container": "~/i.sif", "engine": "apptainer"}
     plan = cases.plan("delta", script="~/a b/t.py", environment={**software, "binds": ("~/d:/d",)})
-    for text in ("source \"$HOME\"/'my env/bin/activate'", '"$HOME"/bin/py', '"$HOME"/i.sif', '"$HOME"/d:/d'):
+    for text in ("source \"$HOME\"'/my env/bin/activate'", '"$HOME"/bin/py', '"$HOME"/i.sif', '"$HOME"/d:/d'):
         assert text in plan.script
-    assert "\"$HOME\"/'a b/t.py'" in plan.script
+    assert "\"$HOME\"'/a b/t.py'" in plan.script
     assert Plan.model_validate_json(plan.model_dump_json(by_alias=True)).script == plan.script
 
 

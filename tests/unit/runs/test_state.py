@@ -151,5 +151,15 @@ def test_what_always_holds(facts: Facts, found: Evidence, seen: Seen) -> None:
         assert resolved.state.value == seen.job.state.value
     assert isinstance(explain(resolved, facts, found), str)
     later = resolve(facts, found, Seen(seen.job, NOW + 5000, 0.0), NOW + 5000)
+<<<<<<< HEAD
     if seen.job is None or seen.job.state.ended or not listed(seen.job):
+=======
+    if seen.job is None or seen.job.state.ended:
+>>>>>>> breaker
         assert later.state.final  # nobody waits for ever
+
+
+@pytest.mark.parametrize("raw,state", [("", S.UNKNOWN), ("EXPEDITING", S.RUNNING)])
+def test_a_job_listed_in_a_state_nobody_knows_is_there(raw: str, state: RunState) -> None:
+    seen = Seen(JobInfo("7", JobState.unknown, raw, "squeue"), NOW + 5000, 0.0)
+    assert resolve(Facts(submitted_job="7"), evidence(None, 1), seen, NOW + 5000).state is state

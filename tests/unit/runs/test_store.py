@@ -159,3 +159,16 @@ def test_a_crash_at_any_operation_leaves_a_whole_run_or_none(
             break
     assert crashes > 10
     assert store.open(run_id).plan().place is not None
+
+
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "exit.json")
+    with pytest.raises(StoreError, match="not a regular file"):
+        files.read(tmp_path / "exit.json")
+
+
+@pytest.mark.parametrize("text", ["1e999", "-1e400", "NaN", "Infinity"])
+def test_no_number_of_ours_is_without_bounds(tmp_path: Path, text: str) -> None:
+    (tmp_path / "exit.json").write_text(f'{{"code": {text}}}')
+    with pytest.raises(StoreError, match="damaged"):
+        files.read(tmp_path / "exit.json")
