@@ -150,14 +150,10 @@ class Local:
             text = "It was cancelled before its program started."
             return JobInfo(job_id, JobState.cancelled, "cancelled", "process", name=name, explanation=text)
         if record is None:
-<<<<<<< HEAD
-            text = "Its process is gone and left no exit record: killed, the disk was full, or the machine restarted."
-=======
             text = (
                 "Its process is gone and left no exit record: it was killed, the disk was full, or the machine"
                 " was restarted."
             )
->>>>>>> breaker
             return JobInfo(job_id, JobState.failed, "gone", "process", name=name, explanation=text)
         code, reason = int(record["code"]), str(record.get("reason", ""))
         state = JobState.done if code == 0 else JobState.cancelled if reason == "terminated" else JobState.failed

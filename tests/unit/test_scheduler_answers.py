@@ -228,11 +228,7 @@ def test_an_id_that_is_none_is_not_sent(monkeypatch: pytest.MonkeyPatch, job_id:
 
 @pytest.mark.parametrize("wrong", ["x", "1;2", "\ufffd\ufffd"])
 def test_one_wrong_id_hides_no_other(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
-<<<<<<< HEAD
-    answering(monkeypatch, (0, "", ""), (0, "", ""))
-=======
     seen = answering(monkeypatch, (0, "", ""), (0, "", ""))
->>>>>>> breaker
     assert set(Slurm().query([wrong, "7"])) == {wrong, "7"}
     assert all(wrong not in word for argv in seen for word in argv if word.startswith("--jobs="))
 
