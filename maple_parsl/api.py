@@ -132,10 +132,6 @@ def _composed(request: Request, catalogue: Catalogue) -> tuple[Plan, SiteRecord]
 
     if request.site is None:
         raise RequestError("no site stated; maple sites lists them, and local is this machine")
-    if request.setup:
-        from maple_parsl.here.bash import refuse_broken
-
-        refuse_broken(request.setup)
     record = catalogue.get(request.site)
     _whole_lines(request)
     if request.snapshot:

@@ -40,12 +40,17 @@ _SEVERAL = re.compile(
 _LARGE, _CHUNK, _LONGEST = 1 << 14, 1 << 11, 2.0
 _OPERATORS = (b"|", b"&", b"<", b"`", b"(", b"{", b"$")
 _MOST_OPERATORS = 1500
+# The grammar's scanner looks characters up in C tables that end at 255, and can crash beyond; to bash, all that is not
+# ASCII is a letter like any other.
+_AS_LETTERS = bytes(range(128)) + b"x" * 128
 _BOTH_WAYS = re.compile(rb"(\d)<>(?=[\"'/$\w])")
 
 
 def parse(code: Code, inside: Iterable[tuple[int, int]] = ()) -> Node:
     """The syntax tree; ``inside``: lines of here-documents, which are left as they are."""
     data = code.data
+    if not data.isascii():
+        data = data.translate(_AS_LETTERS)
     if b"<>" in data:
         data = _BOTH_WAYS.sub(rb"\1< ", data)
     ends = [m.end() for m in _SEVERAL.finditer(data)]
