@@ -21,11 +21,11 @@ def maple(*words: str) -> None:
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="maple-demo-") as folder:
         os.environ["MAPLE_HOME"] = folder
-        os.environ["MAPLE_RUN_ROOT"] = str(Path(folder) / "runs")
+        os.environ["MAPLE_RUN_ROOT"] = str(Path(folder) / "work")
         words = ("gpt", "fsdp", "local")
         maple("plan", *words, "--map")
         maple("run", *words, "--follow", "--", "--steps", "40")
-        (record,) = Path(folder).glob("runs/*/exit.json")
+        (record,) = Path(folder).glob("work/*/exit.json")
         print(f"\nThe exit record the job left, {record.name}:\n  {record.read_text().strip()}")
         metrics = (record.parent / "metrics.jsonl").read_text().splitlines()
         end = next(said for said in map(json.loads, reversed(metrics)) if said["event"] == "end")
