@@ -272,7 +272,6 @@ def _launch(plan: Plan) -> Iterator[ScriptLine]:
         )
     rows = folded(("maple_launch", *starter), indent="  ") if starter else ["maple_launch"]
     yield from _text(*(row for row in rows[:-1]), rows[-1] + " \\", *("  " + row for row in folded(inner)))
-    yield from ()
 
 
 def launch_line(plan: Plan) -> str:
