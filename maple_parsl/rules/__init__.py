@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["CLASSES", "Found", "Rule", "Subject", "check", "rules"]
 
 # One module per family; each has RULES.
-FAMILIES = ("launchers",)
+FAMILIES = (
+    "launchers",
+    "script_format",
+    "ignored_directives",
+    "directive_text",
+    "dialects",
+    "site_dialects",
+)
 _IGNORE = re.compile(r"#\s*maple:\s*ignore\[([a-z0-9,\s-]+)\]")
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 
