@@ -26,6 +26,9 @@ FAMILIES = (
     "directive_text",
     "dialects",
     "site_dialects",
+    "gpu_requests",
+    "site_gpus",
+    "gpu_visibility",
 )
 _IGNORE = re.compile(r"#\s*maple:\s*ignore\[([a-z0-9,\s-]+)\]")
 _ORDER = {"error": 0, "warning": 1, "note": 2}

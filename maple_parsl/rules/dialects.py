@@ -33,7 +33,7 @@ def _foreign(subject: Subject) -> Iterator[Found]:
 def _slurm_words(directive: Directive) -> str | None:
     """What is meant by an option that sbatch reads otherwise."""
     bare = directive.name.lstrip("-")
-    if bare in ("l", "label") and directive.value:
+    if bare in ("l", "label") and (directive.value or directive.trailing):
         return FOREIGN["l"]
     if directive.name == "--wait" and directive.value and re.match(r"\d+:\d", directive.value):
         return FOREIGN["W"]
