@@ -29,6 +29,11 @@ FAMILIES = (
     "gpu_requests",
     "site_gpus",
     "gpu_visibility",
+    "required",
+    "accounts",
+    "queue_limits",
+    "memory",
+    "environments",
 )
 _IGNORE = re.compile(r"#\s*maple:\s*ignore\[([a-z0-9,\s-]+)\]")
 _ORDER = {"error": 0, "warning": 1, "note": 2}
