@@ -136,11 +136,11 @@ def _none(subject: Subject) -> Iterator[Found]:
             names = [w.value.text or "" for w in (*part.command.words, *part.program)]
             found = next((n for n in names if (m := _PROGRAMS.match(n)) and "/" not in n), None)
             if found and words:
-                bare = re.match(r"python", found) is not None
+                if found.startswith("python") and script.scheduler == "slurm":
+                    return  # the system's python may be meant
                 yield Found(
                     f"{found} is started and nothing before it brings an environment (module, conda, venv)",
                     launch.place,
-                    severity="note" if bare and script.scheduler == "slurm" else None,
                 )
                 return
 
