@@ -34,6 +34,8 @@ FAMILIES = (
     "queue_limits",
     "memory",
     "environments",
+    "networks",
+    "intel",
 )
 _IGNORE = re.compile(r"#\s*maple:\s*ignore\[([a-z0-9,\s-]+)\]")
 _ORDER = {"error": 0, "warning": 1, "note": 2}
