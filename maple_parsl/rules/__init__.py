@@ -36,6 +36,8 @@ FAMILIES = (
     "environments",
     "networks",
     "intel",
+    "offline",
+    "containers",
 )
 _IGNORE = re.compile(r"#\s*maple:\s*ignore\[([a-z0-9,\s-]+)\]")
 _ORDER = {"error": 0, "warning": 1, "note": 2}

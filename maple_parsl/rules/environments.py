@@ -129,7 +129,7 @@ def _none(subject: Subject) -> Iterator[Found]:
         return
     for ranks in subject.launches:
         launch = ranks.launch
-        if _brings(subject, launch):
+        if not (launch.launcher or ranks.framework) or _brings(subject, launch):
             continue
         for part in launch.all:
             words = part.program if not part.launcher else part.command.words

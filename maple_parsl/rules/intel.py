@@ -60,6 +60,8 @@ def _torchrun(subject: Subject) -> Iterator[Found]:
         if ranks.framework not in ("torchrun", "accelerate") or (ranks.inner_per_node or 2) < 2:
             continue
         leaf = ranks.launch.leaf
+        if ranks.launch.launcher in ("mpiexec", "mpirun", "ibrun"):
+            continue  # the agents have PMI variables; what oneCCL makes of them is not certain
         process = leaf.variable("CCL_PROCESS_LAUNCHER")
         transport = leaf.variable("CCL_ATL_TRANSPORT")
         if ranks.backend == "gloo" or (process is not None and process.text in (None, "none")):

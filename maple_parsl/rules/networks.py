@@ -163,6 +163,10 @@ def _proxy(subject: Subject) -> Iterator[Found]:
     proxy = names.get("http_proxy") or names.get("HTTP_PROXY") or names.get("all_proxy") or names.get("ALL_PROXY")
     if proxy is None or "no_proxy" in names or "NO_PROXY" in names or not proxy.value.parts:
         return
+    if subject.site is not None and any(
+        e.proxy and "no_proxy" not in e.proxy for e in subject.site.environments.values()
+    ):
+        return  # the site documents its proxy without exceptions
     yield Found(
         f"{proxy.name} is set and no_proxy is not: HTTP between the nodes of the job goes to the proxy",
         proxy.place,
