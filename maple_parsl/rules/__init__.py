@@ -38,6 +38,11 @@ FAMILIES = (
     "intel",
     "offline",
     "containers",
+    "inheritance",
+    "contradictions",
+    "values_given",
+    "secrets",
+    "injection",
 )
 _IGNORE = re.compile(r"#\s*maple:\s*ignore\[([a-z0-9,\s-]+)\]")
 _ORDER = {"error": 0, "warning": 1, "note": 2}

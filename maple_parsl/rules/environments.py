@@ -21,14 +21,15 @@ _FOR_PROCESSES = re.compile(
     r"|TOKENIZERS|TRITON|MIOPEN)_[A-Z0-9_]+\Z|(?:MASTER_ADDR|MASTER_PORT|WORLD_SIZE|PYTHONPATH|LD_LIBRARY_PATH"
     r"|PYTHONUNBUFFERED|PYTHONFAULTHANDLER)\Z"
 )
+_ACTIVATE = frozenset("module ml conda mamba micromamba source . eval spack".split())
 _INHERITED = frozenset(["LD_LIBRARY_PATH", "PYTHONPATH"])
 
 
 def _hooked(subject: Subject, before: Step) -> bool:
     """Something ran before that may define conda's shell function."""
     for command in subject.script.commands:
-        if command.place >= before.place:
-            break
+        if command.place == before.place:
+            break  # commands are in the order they run
         text = " ".join(texts(command)) + row(subject, command.place)
         if command.name in ("source", ".", "eval") and ("source conda activate" not in text):
             return True
@@ -112,8 +113,13 @@ def _brings(subject: Subject, launch: Launch) -> bool:
     script = subject.script
     if login_shell(subject) or launch.leaf.opaque or launch.opaque or script.format.shebang is None:
         return True
-    if any(s.place <= launch.place or s.context != "batch" for s in script.steps_of("module", "conda", "venv", "source")):
+    if any(s.context != "batch" for s in script.steps_of("module", "conda", "venv", "source")):
         return True
+    for command in script.commands:  # in the order they run
+        if command.place == launch.command.place:
+            break
+        if command.name in _ACTIVATE:
+            return True
     if any(w.kind in ("container", "conda", "script", "affinity") for part in launch.all for w in part.wrappers):
         return True
     if any(part.option("container_image") for part in launch.all if part.launcher == "srun"):
