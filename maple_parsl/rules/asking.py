@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 
 from maple_parsl.finding import Edit
@@ -143,6 +144,17 @@ def per_node_gpus(subject: Subject) -> tuple[int, Directive] | None:
 
 def whole(directive: Directive | None) -> int | None:
     return directive.number if directive is not None else None
+
+
+_PYTHON = re.compile(r"(?:from [\w.]+ import |import \w+(?:[., ]|\Z)|def \w+\(.*|class \w+.*:\Z|@\w+)")
+
+
+def is_shell(subject: Subject) -> bool:
+    """The text is a shell script, and not a program in another language that writes one."""
+    shebang = subject.script.format.shebang
+    if shebang is not None and not shebang.late:
+        return re.search(r"python|perl|ruby|node|lua|julia", shebang.text) is None
+    return sum(_PYTHON.match(text) is not None for text in subject.lines) < 3
 
 
 def documents(subject: Subject) -> set[int]:

@@ -17,6 +17,7 @@ _FOREIGN_ARCH = {
     "aarch64": re.compile(r"x86[_-]64|amd64|linux64", re.I),
     "x86_64": re.compile(r"aarch64|arm64", re.I),
 }
+_AMD = re.compile(r"rocm|\bamd|\bmi[23]\d\d|lumi|\bHIP_|ROCR_|RCCL|MIOPEN|hsa_", re.I)
 _SCHEMES = re.compile(r"(?:docker|dockerd|oras|library|shub|https?|docker-daemon|docker-archive|file|instance)://")
 
 
@@ -53,6 +54,8 @@ def _no_gpu_option(subject: Subject) -> Iterator[Found]:
         return
     found = kinds(subject)
     vendors = {k.vendor for k in found}
+    if vendors == {"amd"} or (not found and _AMD.search(subject.script.text)):
+        return  # images with ROCm of their own need the devices only, which are there
     for command, words in _containers(subject):
         verb = next(w for w in words if w in ("exec", "run", "shell"))
         if any(not w for w in words) or any(w in _GPU_FLAGS for w in words):
@@ -67,6 +70,7 @@ def _no_gpu_option(subject: Subject) -> Iterator[Found]:
             f"{words[0].rpartition('/')[2]} {verb} without {flag or '--nv (NVIDIA) or --rocm (AMD)'}: the container sees"
             " no GPU driver",
             command.place,
+            severity=None if flag else "warning",
             edits=edits,
         )
 

@@ -25,6 +25,14 @@ _COUNTS = {
 }
 
 
+# Numbers of other things, and numbers that are limits or examples.
+_OTHER_UNITS = re.compile(
+    r"\d+\s*(?:x\s*)?(?:gpus?|gcds?|cpus?|cores?|threads?|gi?b|mi?b|min\w*|hours?|hrs?|[avh]\d{2,3}\b|tasks? per|ranks? per)|=\s*\d+",
+    re.I,
+)
+_BOUNDS = re.compile(r"max|min|up to|least|most|e\.g|for example|<|>|\bor\b|\bif\b|was|default|slurm \d|%", re.I)
+
+
 def hosts(text: str) -> int | None:
     """How many hosts a list such as ``node[1-3,7],login`` names."""
     total = 0
@@ -97,6 +105,14 @@ def _comments(subject: Subject) -> Iterator[Found]:
         match = re.match(rf"#+\s*(?:use |using |number of |total )?(\d+)\s+(?:{words})\s*(?:[.,;)]|\Z)", directive.comment, re.I)
         if match and int(match[1]) != directive.number:
             yield Found(f"{directive.flag} is {directive.number}, and its comment says {match[0].lstrip('# ')!r}", directive.place)
+            continue
+        said = _OTHER_UNITS.sub(" ", directive.comment)
+        numbers = [int(n) for n in re.findall(r"(?<![\w.-])\d{1,6}(?![\w.%])", said)]
+        about = re.search(rf"\b(?:{words})", said, re.I) and not _BOUNDS.search(said)
+        if about and numbers and directive.number not in numbers:
+            yield Found(
+                f"{directive.flag} is {directive.number}, and its comment speaks of {numbers[0]}", directive.place, severity="note"
+            )
 
 
 def _timeout(subject: Subject) -> Iterator[Found]:

@@ -201,7 +201,7 @@ def _module_shell(subject: Subject) -> Iterator[Found]:
     yield Found(
         f"module is a function of login shells, and {shebang.text} is none",
         modules[0].place,
-        severity="error" if required else "warning",
+        severity="error" if required and "bash" not in shebang.text else "warning",
         edits=(Edit(first=shebang.place.line, last=shebang.place.line, text="#!/bin/bash -l", safe=True),),
     )
 

@@ -120,7 +120,10 @@ def _per_task_alone(subject: Subject) -> Iterator[Found]:
     if directive is None or subject.script.scheduler != "slurm":
         return
     if asked(subject, "--ntasks", "--ntasks-per-node", "--ntasks-per-gpu", "--gpus") is None:
-        yield Found("--gpus-per-task is given and no number of tasks", directive.place)
+        sized = subject.script.directive("--nodes") is not None
+        yield Found(
+            "--gpus-per-task is given and no number of tasks", directive.place, severity="warning" if sized else None
+        )
 
 
 def _any_gpu_option(subject: Subject) -> bool:

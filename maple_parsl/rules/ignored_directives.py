@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.finding import Edit
-from maple_parsl.rules.asking import alone, change, near, row
+from maple_parsl.rules.asking import alone, change, is_shell, near, row
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script import slurm_options as slurm
 from maple_parsl.script.model import Directive
@@ -37,6 +37,8 @@ def _first_command(subject: Subject) -> int:
 
 
 def _too_late(subject: Subject) -> Iterator[Found]:
+    if not is_shell(subject):
+        return
     first = _first_command(subject)
     done: set[int] = set()
     for directive in _own(subject, "too_late"):
@@ -139,6 +141,8 @@ def _repeated(subject: Subject) -> Iterator[Found]:
         earlier = directive.overrides
         if earlier is None or subject.script.scheduler not in ("slurm", "pbs"):
             continue
+        if directive.name == "--mail-type":
+            continue  # these add up
         if subject.script.scheduler == "pbs" and directive.name in ("-W", "-v", "-m", "-M", "-l"):
             continue
         first = next(d for d in subject.script.directives if d.place == earlier)

@@ -26,6 +26,11 @@ _SHELL_PLACEHOLDER = re.compile(
 )
 
 
+def _sized(subject: Subject) -> bool:
+    """The script states the job's size, so that it is not all given on the command line."""
+    return any(subject.script.directive(n) for n in ("-l select", "-l nodes", "--nodes", "--ntasks", "--gpus", "-nnodes"))
+
+
 def _walltime(subject: Subject) -> Iterator[Found]:
     script, site = subject.script, subject.site
     if not submitted(subject) or script.scheduler not in ("slurm", "pbs", "lsf") or not script.launches:
@@ -34,7 +39,7 @@ def _walltime(subject: Subject) -> Iterator[Found]:
         return
     ours = site is not None and script.scheduler == site.scheduler.kind
     default = site.scheduler.default_walltime if site is not None and ours else None
-    required = ours and script.scheduler == "pbs"
+    required = ours and script.scheduler == "pbs" and _sized(subject)
     what = f"the job gets {default}" if default else "the job gets the queue's default, or is refused"
     text = {"slurm": "#SBATCH --time=01:00:00", "pbs": "#PBS -l walltime=01:00:00", "lsf": "#BSUB -W 1:00"}
     yield Found(
@@ -86,9 +91,21 @@ def _always(subject: Subject) -> Iterator[Found]:
                 f"no {name}; {site.title} refuses jobs that do not name the file systems they use",
                 effective(subject)[-1].place,
                 evidence=cite(site.directives),
+                severity=None if _sized(subject) else "warning",
                 fix=f"Add {mark} {line} (only those the job uses).",
                 edits=after_directives(subject, f"{mark} {line}"),
             )
+        elif name == "-l filesystems" and (given := subject.script.directive(name)) and given.value:
+            known = set(line.partition("=")[2].split(":"))
+            others = [n for n in re.split("[:%]", given.value) if n not in known] if not given.variables else []
+            if others:
+                yield Found(
+                    f"file system {others[0]} is not among those known at {site.title} ({', '.join(sorted(known))})",
+                    given.value_place or given.place,
+                    severity="warning",
+                    evidence=cite(site.directives),
+                    fix="Name only file systems that exist and that the job uses.",
+                )
 
 
 def _account(subject: Subject) -> Iterator[Found]:
@@ -100,6 +117,7 @@ def _account(subject: Subject) -> Iterator[Found]:
         yield Found(
             f"no account is named; {site.title} wants one in every job{hint}",
             effective(subject)[-1].place,
+            severity=None if _sized(subject) else "warning",
             evidence=cite(site.scheduler),
         )
 

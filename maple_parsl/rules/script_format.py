@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.finding import Edit
-from maple_parsl.rules.asking import documents, row, submitted
+from maple_parsl.rules.asking import documents, is_shell, row, submitted
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script.model import Place
 
@@ -25,7 +25,7 @@ _SYNTAX = {
 
 def _no_shebang(subject: Subject) -> Iterator[Found]:
     script = subject.script
-    if not submitted(subject) or script.format.shebang is not None or script.scheduler not in ("slurm", "pbs"):
+    if not submitted(subject) or not is_shell(subject) or script.format.shebang is not None or script.scheduler not in ("slurm", "pbs"):
         return
     refused = script.scheduler == "slurm"
     yield Found(
@@ -135,7 +135,9 @@ def _blank_behind_backslash(subject: Subject) -> Iterator[Found]:
 
 
 def _syntax(subject: Subject) -> Iterator[Found]:
-    seen = set()
+    seen: set[str] = set()
+    if not is_shell(subject):
+        return
     for fault in subject.script.faults:
         if fault.kind in _SYNTAX and fault.kind not in seen:
             seen.add(fault.kind)
@@ -143,7 +145,7 @@ def _syntax(subject: Subject) -> Iterator[Found]:
             yield Found(
                 _SYNTAX[fault.kind] + detail,
                 fault.place,
-                severity="warning" if fault.kind == "syntax" else "error",
+                severity="warning" if fault.kind == "syntax" or "syntax" in seen else "error",
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.rules.asking import change, effective, fewest
+from maple_parsl.rules.asking import change, effective
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script import pbs
 from maple_parsl.script.model import Directive
@@ -84,7 +84,7 @@ def _short_time(subject: Subject) -> Iterator[Found]:
     if directive is None or not text:
         return
     place, scheduler = directive.value_place or directive.place, subject.script.scheduler
-    if scheduler == "slurm" and re.match(r"\d{1,2}\Z", text) and 0 < int(text) <= 48 and fewest(subject) > 1:
+    if scheduler == "slurm" and text in ("12", "24", "36", "48", "72", "96"):
         yield Found(f"{text} are minutes for Slurm", place, fix=f"Write {int(text):02d}:00:00 if hours are meant.")
     elif scheduler == "slurm" and (match := re.match(r"(\d{1,2}):(\d\d)\Z", text)) and int(match[1]) < 60:
         yield Found(
