@@ -66,7 +66,9 @@ def _wrong_option(subject: Subject) -> Iterator[Found]:
             directive.place,
             evidence=cite(site.queues),
             fix=f"Write {wanted}={directive.value}.",
-            edits=change(subject, directive.place, directive.raw.strip(), f"#SBATCH {wanted}={directive.value}", safe=False),
+            edits=change(
+                subject, directive.place, directive.raw.strip(), f"#SBATCH {wanted}={directive.value}", safe=False
+            ),
         )
 
 
@@ -136,25 +138,60 @@ def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str
 
 
 RULES = (
-    _rule("account-form", "error", "an account that cannot be one of this site",
-          "Accounts of a resource carry its name; another one is refused: invalid account or account/partition"
-          " combination.", "Name the account of this resource.",
-          _DELTA + _QUEUE + "#SBATCH --account=demo\nsrun python t.py\n", _GOOD, "delta", _account_form),
-    _rule("account-is-queue", "error", "account and partition are swapped",
-          "The account names a queue; the job is refused.", "Swap them.",
-          _DELTA + "#SBATCH --account=gpuA100x4\n#SBATCH --partition=demo-delta-gpu\nsrun python t.py\n", _GOOD, "delta",
-          _swapped),
-    _rule("queue-as-other-option", "error", "a partition given as QOS, or the reverse",
-          "Sites name what a job asks for a partition or a QOS; the other option does not know the name.",
-          "Use the option the site uses.",
-          _DELTA + "#SBATCH --account=demo-delta-gpu\n#SBATCH --qos=gpuA100x4\nsrun python t.py\n", _GOOD, "delta",
-          _wrong_option),
-    _rule("queue-unknown", "warning", "a queue the site is not known to have",
-          "A queue that does not exist is refused; one that is open to a project only may be right.",
-          "Compare with the site's list of queues.",
-          _DELTA + "#SBATCH --partition=gpuA100x5\n#SBATCH --account=demo-delta-gpu\nsrun python t.py\n", _GOOD, "delta",
-          _unknown_queue),
-    _rule("queue-default", "warning", "no queue is named", "The job goes where the site's default sends it, which may be"
-          " a short debug queue, or is refused.", "Name the queue.",
-          _NERSC + "srun python t.py\n", _NERSC + "#SBATCH --qos=regular\nsrun python t.py\n", "perlmutter", _default_queue),
-)  # fmt: skip
+    _rule(
+        "account-form",
+        "error",
+        "an account that cannot be one of this site",
+        "Accounts of a resource carry its name; another one is refused: invalid account or account/partition"
+        " combination.",
+        "Name the account of this resource.",
+        _DELTA + _QUEUE + "#SBATCH --account=demo\nsrun python t.py\n",
+        _GOOD,
+        "delta",
+        _account_form,
+    ),
+    _rule(
+        "account-is-queue",
+        "error",
+        "account and partition are swapped",
+        "The account names a queue; the job is refused.",
+        "Swap them.",
+        _DELTA + "#SBATCH --account=gpuA100x4\n#SBATCH --partition=demo-delta-gpu\nsrun python t.py\n",
+        _GOOD,
+        "delta",
+        _swapped,
+    ),
+    _rule(
+        "queue-as-other-option",
+        "error",
+        "a partition given as QOS, or the reverse",
+        "Sites name what a job asks for a partition or a QOS; the other option does not know the name.",
+        "Use the option the site uses.",
+        _DELTA + "#SBATCH --account=demo-delta-gpu\n#SBATCH --qos=gpuA100x4\nsrun python t.py\n",
+        _GOOD,
+        "delta",
+        _wrong_option,
+    ),
+    _rule(
+        "queue-unknown",
+        "warning",
+        "a queue the site is not known to have",
+        "A queue that does not exist is refused; one that is open to a project only may be right.",
+        "Compare with the site's list of queues.",
+        _DELTA + "#SBATCH --partition=gpuA100x5\n#SBATCH --account=demo-delta-gpu\nsrun python t.py\n",
+        _GOOD,
+        "delta",
+        _unknown_queue,
+    ),
+    _rule(
+        "queue-default",
+        "warning",
+        "no queue is named",
+        "The job goes where the site's default sends it, which may be a short debug queue, or is refused.",
+        "Name the queue.",
+        _NERSC + "srun python t.py\n",
+        _NERSC + "#SBATCH --qos=regular\nsrun python t.py\n",
+        "perlmutter",
+        _default_queue,
+    ),
+)

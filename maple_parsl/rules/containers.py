@@ -25,7 +25,9 @@ def _engine(command: Command) -> list[str] | None:
     """The engine's words where a command starts a container, also behind a launcher."""
     words = texts(command)
     for index, word in enumerate(words):
-        if word.rpartition("/")[2] in _ENGINES and any(w in ("exec", "run", "shell") for w in words[index + 1 : index + 8]):
+        if word.rpartition("/")[2] in _ENGINES and any(
+            w in ("exec", "run", "shell") for w in words[index + 1 : index + 8]
+        ):
             return words[index:]
     return None
 
@@ -65,7 +67,14 @@ def _no_gpu_option(subject: Subject) -> Iterator[Found]:
         line = command.place.line
         edits = ()
         if flag and text.count(f"{words[0]} {verb}") == 1:
-            edits = (Edit(first=line, last=line, text=text.replace(f"{words[0]} {verb}", f"{words[0]} {verb} {flag}"), safe=True),)
+            edits = (
+                Edit(
+                    first=line,
+                    last=line,
+                    text=text.replace(f"{words[0]} {verb}", f"{words[0]} {verb} {flag}"),
+                    safe=True,
+                ),
+            )
         yield Found(
             f"{words[0].rpartition('/')[2]} {verb} without {flag or '--nv (NVIDIA) or --rocm (AMD)'}: the container sees"
             " no GPU driver",
@@ -83,7 +92,9 @@ def _other_vendor(subject: Subject) -> Iterator[Found]:
     wrong = {"amd": "--nv", "nvidia": "--rocm"}.get(next(iter(vendors)))
     for command, words in _containers(subject):
         if wrong in words:
-            yield Found(f"{wrong} on nodes with GPUs of {next(iter(vendors)).upper()}", command.place, evidence=cite(found[0]))
+            yield Found(
+                f"{wrong} on nodes with GPUs of {next(iter(vendors)).upper()}", command.place, evidence=cite(found[0])
+            )
 
 
 def _images(subject: Subject) -> Iterator[tuple[str, object]]:
@@ -151,27 +162,69 @@ _APPTAINER = "https://apptainer.org/docs/user/main/gpu.html"
 _PYXIS = "https://github.com/NVIDIA/pyxis/issues/70; https://github.com/NVIDIA/enroot/blob/master/doc/cmd/import.md"
 
 
-def _rule(id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check, site=None) -> Rule:  # type: ignore[no-untyped-def]
+def _rule(
+    id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check, site=None
+) -> Rule:  # type: ignore[no-untyped-def]
     return Rule(id, "CONTAINER_REF", severity, title, why, source, fix, bad, good, check, site is not None, site)
 
 
 _RUN = "apptainer exec {}image.sif python t.py\n"
 RULES = (
-    _rule("container-gpu-option", "error", "a container without the GPU option", "Without it the driver's files are not in"
-          " the container and torch finds no device.", _APPTAINER, "Add --nv (NVIDIA) or --rocm (AMD).",
-          _S + "srun " + _RUN.format(""), _S + "srun " + _RUN.format("--nv "), _no_gpu_option),
-    _rule("container-gpu-vendor", "error", "the GPU option of another vendor", "It brings in the other vendor's driver,"
-          " which is not there.", _APPTAINER, "Use the option of these GPUs.",
-          _DELTA + "srun " + _RUN.format("--rocm "), _DELTA + "srun " + _RUN.format("--nv "), _other_vendor, "delta"),
-    _rule("image-reference", "error", "an image reference that cannot be read", "The engine takes one scheme and one name.",
-          _PYXIS, "Import the image to a file first, or name it as registry#image:tag.",
-          _S + "srun --container-image=docker://dockerd://img python t.py\n",
-          _S + "srun --container-image=nvcr.io#nvidia/pytorch:24.10-py3 python t.py\n", _reference),
-    _rule("image-architecture", "error", "an image for another processor", "Programs for another architecture do not start:"
-          " exec format error.", "the site's documentation", "Use an image for the nodes' architecture.",
-          _GH + "ibrun apptainer exec --nv torch-x86_64.sif python t.py\n",
-          _GH + "ibrun apptainer exec --nv torch-aarch64.sif python t.py\n", _architecture, "vista"),
-    _rule("docker-gpu-option", "warning", "docker run without GPUs", "Docker shows no device unless asked to.",
-          "https://docs.docker.com/engine/containers/resource_constraints/#gpu", "Add --gpus all.",
-          _S + "docker run image python t.py\n", _S + "docker run --gpus all image python t.py\n", _docker),
-)  # fmt: skip
+    _rule(
+        "container-gpu-option",
+        "error",
+        "a container without the GPU option",
+        "Without it the driver's files are not in the container and torch finds no device.",
+        _APPTAINER,
+        "Add --nv (NVIDIA) or --rocm (AMD).",
+        _S + "srun " + _RUN.format(""),
+        _S + "srun " + _RUN.format("--nv "),
+        _no_gpu_option,
+    ),
+    _rule(
+        "container-gpu-vendor",
+        "error",
+        "the GPU option of another vendor",
+        "It brings in the other vendor's driver, which is not there.",
+        _APPTAINER,
+        "Use the option of these GPUs.",
+        _DELTA + "srun " + _RUN.format("--rocm "),
+        _DELTA + "srun " + _RUN.format("--nv "),
+        _other_vendor,
+        "delta",
+    ),
+    _rule(
+        "image-reference",
+        "error",
+        "an image reference that cannot be read",
+        "The engine takes one scheme and one name.",
+        _PYXIS,
+        "Import the image to a file first, or name it as registry#image:tag.",
+        _S + "srun --container-image=docker://dockerd://img python t.py\n",
+        _S + "srun --container-image=nvcr.io#nvidia/pytorch:24.10-py3 python t.py\n",
+        _reference,
+    ),
+    _rule(
+        "image-architecture",
+        "error",
+        "an image for another processor",
+        "Programs for another architecture do not start: exec format error.",
+        "the site's documentation",
+        "Use an image for the nodes' architecture.",
+        _GH + "ibrun apptainer exec --nv torch-x86_64.sif python t.py\n",
+        _GH + "ibrun apptainer exec --nv torch-aarch64.sif python t.py\n",
+        _architecture,
+        "vista",
+    ),
+    _rule(
+        "docker-gpu-option",
+        "warning",
+        "docker run without GPUs",
+        "Docker shows no device unless asked to.",
+        "https://docs.docker.com/engine/containers/resource_constraints/#gpu",
+        "Add --gpus all.",
+        _S + "docker run image python t.py\n",
+        _S + "docker run --gpus all image python t.py\n",
+        _docker,
+    ),
+)

@@ -63,11 +63,20 @@ def _list(directive: Directive | None) -> int | None:
 def _tasks(subject: Subject) -> Iterator[Found]:
     total, each = subject.script.directive("--ntasks"), subject.script.directive("--ntasks-per-node")
     count, per_node, number = whole(total), whole(each), nodes(subject)
-    if total is None or each is None or not count or not per_node or not subject.script.directive("--nodes") or not number:
+    if (
+        total is None
+        or each is None
+        or not count
+        or not per_node
+        or not subject.script.directive("--nodes")
+        or not number
+    ):
         return
     if count > per_node * number:
         yield Found(
-            f"--ntasks={count}, and {number} nodes x {per_node} tasks are {number * per_node}", total.place, severity="error"
+            f"--ntasks={count}, and {number} nodes x {per_node} tasks are {number * per_node}",
+            total.place,
+            severity="error",
         )
     elif count != per_node * number:
         yield Found(
@@ -102,16 +111,23 @@ def _comments(subject: Subject) -> Iterator[Found]:
         words = _COUNTS.get(directive.name)
         if not words or directive.number is None or not directive.comment:
             continue
-        match = re.match(rf"#+\s*(?:use |using |number of |total )?(\d+)\s+(?:{words})\s*(?:[.,;)]|\Z)", directive.comment, re.I)
+        match = re.match(
+            rf"#+\s*(?:use |using |number of |total )?(\d+)\s+(?:{words})\s*(?:[.,;)]|\Z)", directive.comment, re.I
+        )
         if match and int(match[1]) != directive.number:
-            yield Found(f"{directive.flag} is {directive.number}, and its comment says {match[0].lstrip('# ')!r}", directive.place)
+            yield Found(
+                f"{directive.flag} is {directive.number}, and its comment says {match[0].lstrip('# ')!r}",
+                directive.place,
+            )
             continue
         said = _OTHER_UNITS.sub(" ", directive.comment)
         numbers = [int(n) for n in re.findall(r"(?<![\w.-])\d{1,6}(?![\w.%])", said)]
         about = re.search(rf"\b(?:{words})", said, re.I) and not _BOUNDS.search(said)
         if about and numbers and directive.number not in numbers:
             yield Found(
-                f"{directive.flag} is {directive.number}, and its comment speaks of {numbers[0]}", directive.place, severity="note"
+                f"{directive.flag} is {directive.number}, and its comment speaks of {numbers[0]}",
+                directive.place,
+                severity="note",
             )
 
 
@@ -140,7 +156,11 @@ def _chunks(subject: Subject) -> Iterator[Found]:
         cores, processes = chunk.number("ncpus"), chunk.number("mpiprocs")
         threads = chunk.number("ompthreads") or 1
         if cores and processes and processes * threads > cores and select is not None:
-            yield Found(f"mpiprocs={processes} x {threads} threads in a chunk of ncpus={cores}", select.place, severity="warning")
+            yield Found(
+                f"mpiprocs={processes} x {threads} threads in a chunk of ncpus={cores}",
+                select.place,
+                severity="warning",
+            )
 
 
 _S = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --time=00:10:00\n"
@@ -153,24 +173,65 @@ def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str
 
 
 RULES = (
-    _rule("tasks-against-nodes", "warning", "tasks, nodes and tasks per node do not fit", "With --ntasks given,"
-          " --ntasks-per-node is a maximum; a total that is too large is refused.", "Keep nodes and tasks per node only.",
-          _S + "#SBATCH --ntasks-per-node=4\n#SBATCH --ntasks=4\n" + _END,
-          _S + "#SBATCH --ntasks-per-node=4\n#SBATCH --ntasks=8\n" + _END, _tasks),
-    _rule("nodelist-against-nodes", "error", "more nodes listed than asked for", "The request cannot be met.",
-          "Let the numbers agree.", _S + "#SBATCH --nodelist=n[1-3]\n" + _END, _S + "#SBATCH --nodelist=n[1-2]\n" + _END,
-          _node_list),
-    _rule("options-against-each-other", "warning", "two options that exclude each other", "Only one of them can hold.",
-          "Keep one.", _S + "#SBATCH --requeue\n#SBATCH --no-requeue\n" + _END, _S + "#SBATCH --no-requeue\n" + _END, _pairs),
-    _rule("comment-against-value", "warning", "a comment states another number", "One of the two is out of date.",
-          "Correct the one that is wrong.", "#!/bin/bash\n#SBATCH --nodes=4  # 8 nodes\n#SBATCH --time=00:10:00\n" + _END,
-          "#!/bin/bash\n#SBATCH --nodes=8  # 8 nodes\n#SBATCH --time=00:10:00\n" + _END, _comments),
-    _rule("times-against-each-other", "error", "times that do not fit into each other", "The signal comes at once, or the"
-          " request is refused.", "Let the shorter time be the shorter.", _S + "#SBATCH --signal=USR1@900\n" + _END,
-          _S + "#SBATCH --signal=USR1@120\n" + _END, _timeout),
-    _rule("select-and-job-resource", "error", "a job-wide resource beside select", "PBS refuses ncpus, mem and the like for"
-          " the job where select asks for chunks.", "Put the resource into the chunk.",
-          "#!/bin/bash\n#PBS -l select=2:ncpus=8\n#PBS -l mem=64gb\n#PBS -l walltime=00:10:00\nmpiexec python t.py\n",
-          "#!/bin/bash\n#PBS -l select=2:ncpus=8:mem=64gb\n#PBS -l walltime=00:10:00\nmpiexec python t.py\n", _chunks,
-          "PBS Professional User's Guide, 4.2 (chunks and job-wide resources)"),
-)  # fmt: skip
+    _rule(
+        "tasks-against-nodes",
+        "warning",
+        "tasks, nodes and tasks per node do not fit",
+        "With --ntasks given, --ntasks-per-node is a maximum; a total that is too large is refused.",
+        "Keep nodes and tasks per node only.",
+        _S + "#SBATCH --ntasks-per-node=4\n#SBATCH --ntasks=4\n" + _END,
+        _S + "#SBATCH --ntasks-per-node=4\n#SBATCH --ntasks=8\n" + _END,
+        _tasks,
+    ),
+    _rule(
+        "nodelist-against-nodes",
+        "error",
+        "more nodes listed than asked for",
+        "The request cannot be met.",
+        "Let the numbers agree.",
+        _S + "#SBATCH --nodelist=n[1-3]\n" + _END,
+        _S + "#SBATCH --nodelist=n[1-2]\n" + _END,
+        _node_list,
+    ),
+    _rule(
+        "options-against-each-other",
+        "warning",
+        "two options that exclude each other",
+        "Only one of them can hold.",
+        "Keep one.",
+        _S + "#SBATCH --requeue\n#SBATCH --no-requeue\n" + _END,
+        _S + "#SBATCH --no-requeue\n" + _END,
+        _pairs,
+    ),
+    _rule(
+        "comment-against-value",
+        "warning",
+        "a comment states another number",
+        "One of the two is out of date.",
+        "Correct the one that is wrong.",
+        "#!/bin/bash\n#SBATCH --nodes=4  # 8 nodes\n#SBATCH --time=00:10:00\n" + _END,
+        "#!/bin/bash\n#SBATCH --nodes=8  # 8 nodes\n#SBATCH --time=00:10:00\n" + _END,
+        _comments,
+    ),
+    _rule(
+        "times-against-each-other",
+        "error",
+        "times that do not fit into each other",
+        "The signal comes at once, or the request is refused.",
+        "Let the shorter time be the shorter.",
+        _S + "#SBATCH --signal=USR1@900\n" + _END,
+        _S + "#SBATCH --signal=USR1@120\n" + _END,
+        _timeout,
+    ),
+    _rule(
+        "select-and-job-resource",
+        "error",
+        "a job-wide resource beside select",
+        "PBS refuses ncpus, mem and the like for the job where select asks for chunks.",
+        "Put the resource into the chunk.",
+        "#!/bin/bash\n#PBS -l select=2:ncpus=8\n#PBS -l mem=64gb\n#PBS -l walltime=00:10:00\nmpiexec python t.py\n",
+        "#!/bin/bash\n#PBS -l select=2:ncpus=8:mem=64gb\n#PBS -l walltime=00:10:00\nmpiexec python t.py\n",
+        _chunks,
+        "PBS Professional User's Guide, 4.2 (chunks and job-wide resources)",
+    ),
+)

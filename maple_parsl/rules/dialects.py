@@ -16,7 +16,14 @@ _PREFIX = {"slurm": "SLURM_", "pbs": "PBS_", "lsf": "LSB_"}
 _SHARED = frozenset(["SLURM_CLUSTER_NAME", "SLURM_CONF", "PBS_HOME"])
 _NAMES = {"slurm": "Slurm", "pbs": "PBS", "lsf": "LSF", "cobalt": "Cobalt", "sge": "Grid Engine"}
 _EXPECTED = {"srun": "slurm", "jsrun": "lsf"}
-_QUEUE_COMMANDS = {"sbatch": "slurm", "salloc": "slurm", "scancel": "slurm", "qsub": "pbs", "qdel": "pbs", "bsub": "lsf"}
+_QUEUE_COMMANDS = {
+    "sbatch": "slurm",
+    "salloc": "slurm",
+    "scancel": "slurm",
+    "qsub": "pbs",
+    "qdel": "pbs",
+    "bsub": "lsf",
+}
 
 
 def _foreign(subject: Subject) -> Iterator[Found]:
@@ -60,7 +67,11 @@ def _other_words(subject: Subject) -> Iterator[Found]:
             elif directive.name == "-p" and directive.value and not re.match(r"[+-]?\d+\Z", directive.value):
                 yield Found(f"-p {directive.value}: for PBS -p is a priority; a queue is -q", directive.place,
                             edits=change(subject, directive.place, "-p", "-q", safe=False))  # fmt: skip
-            elif directive.name == "-J" and directive.value and not re.match(r"\d+(-\d+)?(:\d+)?(%\d+)?\Z", directive.value):
+            elif (
+                directive.name == "-J"
+                and directive.value
+                and not re.match(r"\d+(-\d+)?(:\d+)?(%\d+)?\Z", directive.value)
+            ):
                 yield Found(f"-J {directive.value}: for PBS -J is an array; a name is -N", directive.place,
                             edits=change(subject, directive.place, "-J", "-N", safe=False))  # fmt: skip
             elif directive.name in ("-t", "-n", "-W") and directive.value and re.match(r"\d+:\d+", directive.value):
@@ -98,7 +109,9 @@ def _torque(subject: Subject) -> Iterator[Found]:
     for command in commands(subject, "qsub"):
         words = texts(command)
         for index, word in enumerate(words[1:], 1):
-            value = words[index + 1] if word == "-l" and index + 1 < len(words) else word[2:] if word[:2] == "-l" else ""
+            value = (
+                words[index + 1] if word == "-l" and index + 1 < len(words) else word[2:] if word[:2] == "-l" else ""
+            )
             if value.startswith(("select=", "nodes=")) and subject.script.scheduler not in ("pbs", "none"):
                 yield Found(f"qsub -l {value} in a script for {_NAMES[subject.script.scheduler]}", command.place)
             elif value.startswith("nodes=") and ":ppn=" in value:
@@ -135,7 +148,8 @@ def _launchers(subject: Subject) -> Iterator[Found]:
         wanted = _EXPECTED.get(launch.launcher)
         if wanted and wanted != own and not launch.command.conditional:
             yield Found(
-                f"{launch.launcher} starts processes under {_NAMES[wanted]}; this is a job of {_NAMES[own]}", launch.place
+                f"{launch.launcher} starts processes under {_NAMES[wanted]}; this is a job of {_NAMES[own]}",
+                launch.place,
             )
         if launch.launcher == "aprun" and not launch.command.conditional and own == "slurm":
             yield Found("aprun is no launcher of a Slurm system", launch.place)
@@ -151,25 +165,59 @@ def _rule(id: str, severity, title: str, why: str, source: str, fix: str, bad: s
 
 
 RULES = (
-    _rule("directives-of-two-schedulers", "warning", "directives of two schedulers in one script",
-          "Each scheduler reads its own lines only, or takes the others' for something else.", _SBATCH,
-          "Keep the lines of the scheduler the script is for.", _S + "#PBS -l walltime=01:00:00\nsrun python t.py\n",
-          _S + "srun python t.py\n", _foreign),
-    _rule("option-of-other-scheduler", "error", "an option of another scheduler",
-          "The same letter means something else, or nothing, to another scheduler.", _SBATCH,
-          "Use this scheduler's option.", "#!/bin/bash\n#SBATCH -l walltime=01:00:00\nsrun python t.py\n",
-          _S + "srun python t.py\n", _other_words),
-    _rule("torque-nodes", "warning", "Torque's nodes= and ppn=",
-          "PBS Pro and OpenPBS ask for chunks with select; sites refuse the old form, and it cannot be mixed.",
-          _PBS, "Write -l select=NODES:ncpus=…:mpiprocs=…:ngpus=….",
-          "#!/bin/bash -l\n#PBS -l nodes=2:ppn=4\n#PBS -l walltime=00:10:00\nmpiexec -n 8 python t.py\n",
-          _P + "mpiexec -n 8 python t.py\n", _torque),
-    _rule("variable-of-other-scheduler", "error", "a variable of another scheduler",
-          "The variable is not set here, so that it expands to nothing.", _SBATCH,
-          "Use this scheduler's variable.", _P + "head -n 1 $SLURM_JOB_NODELIST\nmpiexec -n 8 python t.py\n",
-          _P + "head -n 1 $PBS_NODEFILE\nmpiexec -n 8 python t.py\n", _variables),
-    _rule("launcher-of-other-scheduler", "error", "a launcher of another scheduler",
-          "srun asks Slurm, jsrun asks LSF; neither finds its daemon in a job of another scheduler.",
-          "https://slurm.schedmd.com/srun.html", "Use the launcher of this system (mpiexec under PBS).",
-          _P + "srun -n 8 python t.py\n", _P + "mpiexec -n 8 python t.py\n", _launchers),
-)  # fmt: skip
+    _rule(
+        "directives-of-two-schedulers",
+        "warning",
+        "directives of two schedulers in one script",
+        "Each scheduler reads its own lines only, or takes the others' for something else.",
+        _SBATCH,
+        "Keep the lines of the scheduler the script is for.",
+        _S + "#PBS -l walltime=01:00:00\nsrun python t.py\n",
+        _S + "srun python t.py\n",
+        _foreign,
+    ),
+    _rule(
+        "option-of-other-scheduler",
+        "error",
+        "an option of another scheduler",
+        "The same letter means something else, or nothing, to another scheduler.",
+        _SBATCH,
+        "Use this scheduler's option.",
+        "#!/bin/bash\n#SBATCH -l walltime=01:00:00\nsrun python t.py\n",
+        _S + "srun python t.py\n",
+        _other_words,
+    ),
+    _rule(
+        "torque-nodes",
+        "warning",
+        "Torque's nodes= and ppn=",
+        "PBS Pro and OpenPBS ask for chunks with select; sites refuse the old form, and it cannot be mixed.",
+        _PBS,
+        "Write -l select=NODES:ncpus=…:mpiprocs=…:ngpus=….",
+        "#!/bin/bash -l\n#PBS -l nodes=2:ppn=4\n#PBS -l walltime=00:10:00\nmpiexec -n 8 python t.py\n",
+        _P + "mpiexec -n 8 python t.py\n",
+        _torque,
+    ),
+    _rule(
+        "variable-of-other-scheduler",
+        "error",
+        "a variable of another scheduler",
+        "The variable is not set here, so that it expands to nothing.",
+        _SBATCH,
+        "Use this scheduler's variable.",
+        _P + "head -n 1 $SLURM_JOB_NODELIST\nmpiexec -n 8 python t.py\n",
+        _P + "head -n 1 $PBS_NODEFILE\nmpiexec -n 8 python t.py\n",
+        _variables,
+    ),
+    _rule(
+        "launcher-of-other-scheduler",
+        "error",
+        "a launcher of another scheduler",
+        "srun asks Slurm, jsrun asks LSF; neither finds its daemon in a job of another scheduler.",
+        "https://slurm.schedmd.com/srun.html",
+        "Use the launcher of this system (mpiexec under PBS).",
+        _P + "srun -n 8 python t.py\n",
+        _P + "mpiexec -n 8 python t.py\n",
+        _launchers,
+    ),
+)

@@ -25,7 +25,9 @@ def _variable(subject: Subject) -> Iterator[Found]:
         fix = None
         names = [n for n in directive.variables if n.isidentifier()]
         if directive.scheduler == "slurm" and directive.name in _FILES:
-            fix = "Slurm fills in its own patterns in file names: %j (job id), %u (user), %x (job name), %a (array task)."
+            fix = (
+                "Slurm fills in its own patterns in file names: %j (job id), %u (user), %x (job name), %a (array task)."
+            )
             if names and all(n in _PATTERNS for n in names) and len(names) == len(directive.variables):
                 text = row(subject, directive.place)
                 for name in names:

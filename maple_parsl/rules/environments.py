@@ -66,7 +66,9 @@ def _sites_own(subject: Subject, loads: list[str]) -> bool:
     """The modules are those by which the site's documents bring conda."""
     assert subject.site is not None
     known = {n for e in subject.site.environments.values() for row in (*e.conda, *e.framework) for n in row.split()[2:]}
-    return any(name.partition("/")[0] in {k.partition("/")[0] for k in known} for load in loads for name in load.split()[1:])
+    return any(
+        name.partition("/")[0] in {k.partition("/")[0] for k in known} for load in loads for name in load.split()[1:]
+    )
 
 
 def _source_conda(subject: Subject) -> Iterator[Found]:
@@ -194,7 +196,9 @@ def _module_shell(subject: Subject) -> Iterator[Found]:
     modules = [s for s in script.steps_of("module") if s.context == "batch" and s.words[0].value.text != "spack"]
     if not submitted(subject) or script.scheduler != "pbs" or not modules or login_shell(subject):
         return
-    if script.format.shebang is None or any(c.place < modules[0].place for c in commands(subject, "source", ".", "eval")):
+    if script.format.shebang is None or any(
+        c.place < modules[0].place for c in commands(subject, "source", ".", "eval")
+    ):
         return
     required = subject.site is not None and subject.site.scheduler.shebang.endswith("-l")
     shebang = script.format.shebang
@@ -218,30 +222,81 @@ def _rule(id: str, severity, title: str, why: str, source: str, fix: str, bad: s
 
 
 RULES = (
-    _rule("conda-without-hook", "error", "conda activate in a shell without conda's function",
-          "Batch shells do not read the interactive profile; conda says that the shell has not been configured.", _CONDA,
-          "Source conda's set-up first.", _S + "conda activate env\nsrun python t.py\n",
-          _S + 'eval "$(conda shell.bash hook)"\nconda activate env\nsrun python t.py\n', _no_hook),
-    _rule("conda-sourced", "error", "conda as the file of source", "source reads a file; activate is a word of the conda"
-          " command.", _CONDA, "Write conda activate ENV.", _S + "source conda activate env\nsrun python t.py\n",
-          _S + "source ~/conda/etc/profile.d/conda.sh\nconda activate env\nsrun python t.py\n", _source_conda),
-    _rule("export-without-all", "error", "srun --export without ALL", "The list replaces the environment: PATH, the"
-          " activated environment and the rendezvous are gone.", _SRUN, "Begin the list with ALL.",
-          _S + "srun --export=A=1 python t.py\n", _S + "srun --export=ALL,A=1 python t.py\n", _export_list),
-    _rule("environment-missing", "warning", "no environment is activated", "The job runs with what the submitting shell"
-          " happened to have, or the program is not found.", "https://slurm.schedmd.com/sbatch.html#OPT_export",
-          "Load modules or activate the environment in the script, before the launch.",
-          _S + "srun accelerate launch t.py\n", _S + "source env/bin/activate\nsrun accelerate launch t.py\n", _none),
-    _rule("environment-not-remote", "warning", "an environment that stays on the first node",
-          "ssh starts a new shell on the other node; what this shell loaded and exported does not travel.",
-          "https://man.openbsd.org/ssh", "Activate it in the remote command, or call the environment's python by path.",
-          _S + _HOSTS, _S + _HOSTS.replace('"python', '"source ~/env/bin/activate && python'), _remote),
-    _rule("variable-not-exported", "warning", "a variable that processes read is not exported",
-          "A plain assignment stays in the batch shell.",
-          "https://www.gnu.org/software/bash/manual/bash.html#Environment", "Write export before it.",
-          _S + "NCCL_DEBUG=INFO\nsrun python t.py\n", _S + "export NCCL_DEBUG=INFO\nsrun python t.py\n", _not_exported),
-    _rule("module-without-login-shell", "warning", "module in a shell that has none", "PBS starts the script without the"
-          " profile that defines module.", "https://docs.alcf.anl.gov/running-jobs/ (#!/bin/bash -l)",
-          "Make the first line #!/bin/bash -l, or source /etc/profile.", "#!/bin/sh\n" + _P, "#!/bin/bash -l\n" + _P,
-          _module_shell),
-)  # fmt: skip
+    _rule(
+        "conda-without-hook",
+        "error",
+        "conda activate in a shell without conda's function",
+        "Batch shells do not read the interactive profile; conda says that the shell has not been configured.",
+        _CONDA,
+        "Source conda's set-up first.",
+        _S + "conda activate env\nsrun python t.py\n",
+        _S + 'eval "$(conda shell.bash hook)"\nconda activate env\nsrun python t.py\n',
+        _no_hook,
+    ),
+    _rule(
+        "conda-sourced",
+        "error",
+        "conda as the file of source",
+        "source reads a file; activate is a word of the conda command.",
+        _CONDA,
+        "Write conda activate ENV.",
+        _S + "source conda activate env\nsrun python t.py\n",
+        _S + "source ~/conda/etc/profile.d/conda.sh\nconda activate env\nsrun python t.py\n",
+        _source_conda,
+    ),
+    _rule(
+        "export-without-all",
+        "error",
+        "srun --export without ALL",
+        "The list replaces the environment: PATH, the activated environment and the rendezvous are gone.",
+        _SRUN,
+        "Begin the list with ALL.",
+        _S + "srun --export=A=1 python t.py\n",
+        _S + "srun --export=ALL,A=1 python t.py\n",
+        _export_list,
+    ),
+    _rule(
+        "environment-missing",
+        "warning",
+        "no environment is activated",
+        "The job runs with what the submitting shell happened to have, or the program is not found.",
+        "https://slurm.schedmd.com/sbatch.html#OPT_export",
+        "Load modules or activate the environment in the script, before the launch.",
+        _S + "srun accelerate launch t.py\n",
+        _S + "source env/bin/activate\nsrun accelerate launch t.py\n",
+        _none,
+    ),
+    _rule(
+        "environment-not-remote",
+        "warning",
+        "an environment that stays on the first node",
+        "ssh starts a new shell on the other node; what this shell loaded and exported does not travel.",
+        "https://man.openbsd.org/ssh",
+        "Activate it in the remote command, or call the environment's python by path.",
+        _S + _HOSTS,
+        _S + _HOSTS.replace('"python', '"source ~/env/bin/activate && python'),
+        _remote,
+    ),
+    _rule(
+        "variable-not-exported",
+        "warning",
+        "a variable that processes read is not exported",
+        "A plain assignment stays in the batch shell.",
+        "https://www.gnu.org/software/bash/manual/bash.html#Environment",
+        "Write export before it.",
+        _S + "NCCL_DEBUG=INFO\nsrun python t.py\n",
+        _S + "export NCCL_DEBUG=INFO\nsrun python t.py\n",
+        _not_exported,
+    ),
+    _rule(
+        "module-without-login-shell",
+        "warning",
+        "module in a shell that has none",
+        "PBS starts the script without the profile that defines module.",
+        "https://docs.alcf.anl.gov/running-jobs/ (#!/bin/bash -l)",
+        "Make the first line #!/bin/bash -l, or source /etc/profile.",
+        "#!/bin/sh\n" + _P,
+        "#!/bin/bash -l\n" + _P,
+        _module_shell,
+    ),
+)

@@ -5,7 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.rules.asking import GPU_OPTIONS, asked, commands, gpus_of, nodes, option, per_node_gpus, row, texts, whole
+from maple_parsl.rules.asking import (
+    GPU_OPTIONS,
+    asked,
+    commands,
+    gpus_of,
+    nodes,
+    option,
+    per_node_gpus,
+    row,
+    texts,
+    whole,
+)
 from maple_parsl.rules.base import Found, Rule, Subject
 
 _SAYS = re.compile(
@@ -42,7 +53,9 @@ def _total_and_per_node(subject: Subject) -> Iterator[Found]:
                 total.place,
             )
         else:
-            yield Found(f"--gpus={count} and {found[1].flag} both ask for GPUs; one is enough", total.place, severity="note")
+            yield Found(
+                f"--gpus={count} and {found[1].flag} both ask for GPUs; one is enough", total.place, severity="note"
+            )
     gres, per_node = subject.script.directive("--gres"), subject.script.directive("--gpus-per-node")
     first, second = gpus_of(gres), gpus_of(per_node)
     if gres is not None and per_node is not None and first is not None and second is not None:
@@ -64,7 +77,9 @@ def _total_too_small(subject: Subject) -> Iterator[Found]:
         yield Found(f"--gpus is the total of the job: {count} GPUs cannot be on {number} nodes", total.place)
     elif count % number:
         yield Found(
-            f"--gpus is the total of the job: {count} GPUs on {number} nodes are unequal", total.place, severity="warning"
+            f"--gpus is the total of the job: {count} GPUs on {number} nodes are unequal",
+            total.place,
+            severity="warning",
         )
 
 
@@ -84,7 +99,8 @@ def _gres_form(subject: Subject) -> Iterator[Found]:
             wrong = re.split("[:=]", value, maxsplit=1)[1].replace("=", ":")
         if wrong:
             yield Found(
-                f"{name}={value} is no form that Slurm reads; {name}={wrong} is", directive.value_place or directive.place
+                f"{name}={value} is no form that Slurm reads; {name}={wrong} is",
+                directive.value_place or directive.place,
             )
 
 
@@ -120,10 +136,7 @@ def _per_task_alone(subject: Subject) -> Iterator[Found]:
     if directive is None or subject.script.scheduler != "slurm":
         return
     if asked(subject, "--ntasks", "--ntasks-per-node", "--ntasks-per-gpu", "--gpus") is None:
-        sized = subject.script.directive("--nodes") is not None
-        yield Found(
-            "--gpus-per-task is given and no number of tasks", directive.place, severity="warning" if sized else None
-        )
+        yield Found("--gpus-per-task is given and no number of tasks", directive.place)
 
 
 def _any_gpu_option(subject: Subject) -> bool:
@@ -159,35 +172,75 @@ def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str
 
 
 RULES = (
-    _rule("gpus-against-comment", "warning", "more GPUs per node than the comment says there are",
-          "A request for more GPUs than a node has is refused: the requested node configuration is not available.",
-          "Ask for the GPUs the node has.", _HEAD + "#SBATCH --gres=gpu:8   # a node has 4\n" + _END,
-          _HEAD + "#SBATCH --gres=gpu:4   # a node has 4\n" + _END, _gpu_comment),
-    _rule("gpus-asked-twice", "error", "GPUs asked for in two ways",
-          "--gpus is the job's total, --gpus-per-node and --gres are per node; different numbers are refused"
-          " or leave devices unused.", "Keep one of them.",
-          _HEAD + "#SBATCH --gpus-per-node=4\n#SBATCH --gpus=4\n" + _END,
-          _HEAD + "#SBATCH --gpus-per-node=4\n" + _END, _total_and_per_node),
-    _rule("gpus-total-below-nodes", "error", "a total of GPUs taken for a number per node",
-          "--gpus counts the GPUs of the whole job, over all its nodes.", "Use --gpus-per-node for a number per node.",
-          "#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --gpus=2\n" + _END,
-          "#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --gpus=16\n" + _END, _total_too_small),
-    _rule("gpu-request-form", "error", "a GPU request in a form Slurm does not read",
-          "--gres takes name:type:count, the --gpus options type:count; anything else is an invalid"
-          " generic resource.", "Write --gres=gpu:4 or --gpus-per-node=4.",
-          _HEAD + "#SBATCH --gres=gpu=4\n" + _END, _HEAD + "#SBATCH --gres=gpu:a100:4\n" + _END, _gres_form),
-    _rule("gpu-mappings-exclusive", "error", "two ways of dealing GPUs or cores to tasks",
-          "Slurm refuses the two together.", "Keep one.",
-          _HEAD + "#SBATCH --gpus-per-task=1\n#SBATCH --ntasks-per-gpu=1\n" + _END,
-          _HEAD + "#SBATCH --gpus-per-node=4\n" + _END, _two_mappings),
-    _rule("gpus-per-task-without-tasks", "error", "GPUs per task without a number of tasks",
-          "--gpus-per-task must be given with the number of tasks.", "Add --ntasks or --ntasks-per-node.",
-          "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-task=1\n" + _END,
-          _HEAD + "#SBATCH --gpus-per-task=1\n#SBATCH --gpu-bind=none\n" + _END, _per_task_alone),
-    _rule("tasks-per-gpu-with-launcher", "error", "a per-node launcher started once per GPU",
-          "--ntasks-per-gpu sets the number of tasks from the number of GPUs and shows each its own.",
-          "Leave --ntasks-per-gpu out.",
-          "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus=4\n#SBATCH --ntasks-per-gpu=1\nsrun torchrun --nproc-per-node=4 t.py\n",
-          "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus=4\n#SBATCH --ntasks=1\nsrun torchrun --nproc-per-node=4 t.py\n",
-          _needless),
-)  # fmt: skip
+    _rule(
+        "gpus-against-comment",
+        "warning",
+        "more GPUs per node than the comment says there are",
+        "A request for more GPUs than a node has is refused: the requested node configuration is not available.",
+        "Ask for the GPUs the node has.",
+        _HEAD + "#SBATCH --gres=gpu:8   # a node has 4\n" + _END,
+        _HEAD + "#SBATCH --gres=gpu:4   # a node has 4\n" + _END,
+        _gpu_comment,
+    ),
+    _rule(
+        "gpus-asked-twice",
+        "error",
+        "GPUs asked for in two ways",
+        "--gpus is the job's total, --gpus-per-node and --gres are per node; different numbers are refused"
+        " or leave devices unused.",
+        "Keep one of them.",
+        _HEAD + "#SBATCH --gpus-per-node=4\n#SBATCH --gpus=4\n" + _END,
+        _HEAD + "#SBATCH --gpus-per-node=4\n" + _END,
+        _total_and_per_node,
+    ),
+    _rule(
+        "gpus-total-below-nodes",
+        "error",
+        "a total of GPUs taken for a number per node",
+        "--gpus counts the GPUs of the whole job, over all its nodes.",
+        "Use --gpus-per-node for a number per node.",
+        "#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --gpus=2\n" + _END,
+        "#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --gpus=16\n" + _END,
+        _total_too_small,
+    ),
+    _rule(
+        "gpu-request-form",
+        "error",
+        "a GPU request in a form Slurm does not read",
+        "--gres takes name:type:count, the --gpus options type:count; anything else is an invalid generic resource.",
+        "Write --gres=gpu:4 or --gpus-per-node=4.",
+        _HEAD + "#SBATCH --gres=gpu=4\n" + _END,
+        _HEAD + "#SBATCH --gres=gpu:a100:4\n" + _END,
+        _gres_form,
+    ),
+    _rule(
+        "gpu-mappings-exclusive",
+        "error",
+        "two ways of dealing GPUs or cores to tasks",
+        "Slurm refuses the two together.",
+        "Keep one.",
+        _HEAD + "#SBATCH --gpus-per-task=1\n#SBATCH --ntasks-per-gpu=1\n" + _END,
+        _HEAD + "#SBATCH --gpus-per-node=4\n" + _END,
+        _two_mappings,
+    ),
+    _rule(
+        "gpus-per-task-without-tasks",
+        "warning",
+        "GPUs per task without a number of tasks",
+        "--gpus-per-task must be given with the number of tasks.",
+        "Add --ntasks or --ntasks-per-node.",
+        "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-task=1\n" + _END,
+        _HEAD + "#SBATCH --gpus-per-task=1\n#SBATCH --gpu-bind=none\n" + _END,
+        _per_task_alone,
+    ),
+    _rule(
+        "tasks-per-gpu-with-launcher",
+        "error",
+        "a per-node launcher started once per GPU",
+        "--ntasks-per-gpu sets the number of tasks from the number of GPUs and shows each its own.",
+        "Leave --ntasks-per-gpu out.",
+        "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus=4\n#SBATCH --ntasks-per-gpu=1\nsrun torchrun --nproc-per-node=4 t.py\n",
+        "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus=4\n#SBATCH --ntasks=1\nsrun torchrun --nproc-per-node=4 t.py\n",
+        _needless,
+    ),
+)

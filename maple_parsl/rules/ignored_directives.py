@@ -132,7 +132,9 @@ def _second_mark(subject: Subject) -> Iterator[Found]:
                     safe=True,
                 ),
             )
-            yield Found(f"{directive.comment} on the same line is a comment", directive.place, edits=edits if at else ())
+            yield Found(
+                f"{directive.comment} on the same line is a comment", directive.place, edits=edits if at else ()
+            )
             return
 
 
@@ -160,7 +162,11 @@ def _unknown(subject: Subject) -> Iterator[Found]:
     for directive in _own(subject, "effective"):
         bare = directive.name.lstrip("-")
         if subject.script.scheduler == "pbs":
-            if directive.flag.startswith("-") and directive.flag[1:2] not in _PBS_LETTERS and directive.flag[1:2] != "-":
+            if (
+                directive.flag.startswith("-")
+                and directive.flag[1:2] not in _PBS_LETTERS
+                and directive.flag[1:2] != "-"
+            ):
                 yield Found(f"{directive.flag} is no option of qsub", directive.place)
             continue
         if subject.script.scheduler != "slurm":
@@ -198,47 +204,73 @@ def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str
 
 RULES = (
     _rule(
-        "directive-after-command", "error", "a directive behind the first command",
+        "directive-after-command",
+        "error",
+        "a directive behind the first command",
         "The scheduler stops reading directives at the first line that is a command; the job gets defaults instead.",
         "Move the directives above every command.",
-        "#!/bin/bash\nset -e\n#SBATCH --nodes=2\nsrun python t.py\n", _TOP + "set -e\nsrun python t.py\n", _too_late,
+        "#!/bin/bash\nset -e\n#SBATCH --nodes=2\nsrun python t.py\n",
+        _TOP + "set -e\nsrun python t.py\n",
+        _too_late,
     ),
     _rule(
-        "directive-is-comment", "warning", "a directive written so that it is a comment",
+        "directive-is-comment",
+        "warning",
+        "a directive written so that it is a comment",
         "A blank behind #, or lower case, makes the line an ordinary comment.",
         "Write #SBATCH (or #PBS) in capitals at the line's beginning, or delete the line.",
-        _TOP + "# SBATCH --gpus-per-node=4\nsrun python t.py\n", _TOP + "##SBATCH --gpus-per-node=4\nsrun python t.py\n",
+        _TOP + "# SBATCH --gpus-per-node=4\nsrun python t.py\n",
+        _TOP + "##SBATCH --gpus-per-node=4\nsrun python t.py\n",
         _commented,
     ),
     _rule(
-        "directive-in-document", "warning", "a directive in a text that another program reads",
+        "directive-in-document",
+        "warning",
+        "a directive in a text that another program reads",
         "Directives count in a file that is submitted, not in a here-document given to a shell or a launcher.",
         "Move the directive to the top of the script, or submit the text with sbatch.",
         _TOP + "bash <<'END'\n#SBATCH --gpus-per-node=4\npython t.py\nEND\n",
-        _TOP + "sbatch <<'END'\n#!/bin/bash\n#SBATCH --gpus-per-node=4\npython t.py\nEND\n", _in_document,
+        _TOP + "sbatch <<'END'\n#!/bin/bash\n#SBATCH --gpus-per-node=4\npython t.py\nEND\n",
+        _in_document,
     ),
     _rule(
-        "directive-stray-words", "error", "words in a directive that belong to no option",
+        "directive-stray-words",
+        "error",
+        "words in a directive that belong to no option",
         "Reading of the line stops at the first word that is no option or value; everything behind it is lost.",
         "Put values with blanks in quotes; begin comments with #.",
         _TOP + "#SBATCH --job-name=Big run\nsrun python t.py\n",
-        _TOP + '#SBATCH --job-name="Big run"\nsrun python t.py\n', _trailing,
+        _TOP + '#SBATCH --job-name="Big run"\nsrun python t.py\n',
+        _trailing,
     ),
     _rule(
-        "directive-second-on-line", "error", "a second directive on the same line",
-        "The second #SBATCH begins a comment.", "Give every directive a line of its own.",
+        "directive-second-on-line",
+        "error",
+        "a second directive on the same line",
+        "The second #SBATCH begins a comment.",
+        "Give every directive a line of its own.",
         "#!/bin/bash\n#SBATCH --nodes=2 #SBATCH --ntasks-per-node=4\nsrun python t.py\n",
-        "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=4\nsrun python t.py\n", _second_mark,
+        "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=4\nsrun python t.py\n",
+        _second_mark,
     ),
     _rule(
-        "directive-repeated", "warning", "the same option twice", "The last one counts, the other is lost.",
-        "Keep one.", _TOP + "#SBATCH -N 4\nsrun python t.py\n", _TOP + "#SBATCH -n 4\nsrun python t.py\n", _repeated,
+        "directive-repeated",
+        "warning",
+        "the same option twice",
+        "The last one counts, the other is lost.",
+        "Keep one.",
+        _TOP + "#SBATCH -N 4\nsrun python t.py\n",
+        _TOP + "#SBATCH -n 4\nsrun python t.py\n",
+        _repeated,
     ),
     _rule(
-        "directive-unknown", "error", "an option the scheduler does not have",
+        "directive-unknown",
+        "error",
+        "an option the scheduler does not have",
         "The scheduler refuses the script, or takes the word for something else.",
         "Look the option up in the scheduler's manual.",
         _TOP + "#SBATCH --ntask-per-node=4\nsrun python t.py\n",
-        _TOP + "#SBATCH --ntasks-per-node=4\nsrun python t.py\n", _unknown,
+        _TOP + "#SBATCH --ntasks-per-node=4\nsrun python t.py\n",
+        _unknown,
     ),
-)  # fmt: skip
+)

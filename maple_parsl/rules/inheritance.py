@@ -89,7 +89,12 @@ def _own_variables(subject: Subject) -> Iterator[Found]:
         return
     seen = set()
     for made in subject.script.assignments:
-        if made.name not in _SIZES or made.how in ("unset", "default", "prefix") or made.name in seen or not made.exported:
+        if (
+            made.name not in _SIZES
+            or made.how in ("unset", "default", "prefix")
+            or made.name in seen
+            or not made.exported
+        ):
             continue
         if made.context != "batch" or made.value.is_unknown or made.conditional:
             continue
@@ -107,21 +112,60 @@ def _rule(id: str, severity, title: str, why: str, source: str, fix: str, bad: s
 
 
 RULES = (
-    _rule("submission-in-job", "warning", "a job submitted from within a job", "sbatch reads SLURM_ variables as options and"
-          " copies the environment: sizes, bindings and the activated software of this job hold in the next.", _DOC,
-          "Submit with a clean environment.", _S + "srun python t.py\nsbatch --export=ALL next.sh\n",
-          _S + "srun python t.py\nsbatch --export=NONE next.sh\n", _submission_inside),
-    _rule("submission-in-step", "error", "a job submitted by every task", "The command runs once in each process.", _DOC,
-          "Submit from the batch script.", _S + "srun sbatch next.sh\n", _S + "srun python t.py\n", _within_step),
-    _rule("whole-environment", "warning", "the submitting shell's environment is copied", "What happens to be set there"
-          " (modules, conda, display, variables of another job) decides how the job runs.",
-          "https://docs.alcf.anl.gov/running-jobs/ (qsub -V)", "Set up the environment in the script.",
-          _P + "#PBS -V\nmpiexec -n 4 python t.py\n", _P + "mpiexec -n 4 python t.py\n", _whole_environment),
-    _rule("export-none-inherited", "error", "an empty environment for srun too", "sbatch --export=NONE sets"
-          " SLURM_EXPORT_ENV, which srun obeys.", "https://slurm.schedmd.com/sbatch.html#OPT_export",
-          "unset SLURM_EXPORT_ENV in the script.", _S + "#SBATCH --export=NONE\nmodule load x\nsrun python t.py\n",
-          _S + "#SBATCH --export=NONE\nunset SLURM_EXPORT_ENV\nmodule load x\nsrun python t.py\n", _export_none),
-    _rule("scheduler-variable-set", "warning", "a variable of the scheduler is overwritten", "srun takes it as an option,"
-          " and libraries take it for the truth about the job.", _DOC, "Use a name of your own.",
-          _S + "export SLURM_NTASKS=8\nsrun python t.py\n", _S + "export TASKS=8\nsrun python t.py\n", _own_variables),
-)  # fmt: skip
+    _rule(
+        "submission-in-job",
+        "warning",
+        "a job submitted from within a job",
+        "sbatch reads SLURM_ variables as options and"
+        " copies the environment: sizes, bindings and the activated software of this job hold in the next.",
+        _DOC,
+        "Submit with a clean environment.",
+        _S + "srun python t.py\nsbatch --export=ALL next.sh\n",
+        _S + "srun python t.py\nsbatch --export=NONE next.sh\n",
+        _submission_inside,
+    ),
+    _rule(
+        "submission-in-step",
+        "error",
+        "a job submitted by every task",
+        "The command runs once in each process.",
+        _DOC,
+        "Submit from the batch script.",
+        _S + "srun sbatch next.sh\n",
+        _S + "srun python t.py\n",
+        _within_step,
+    ),
+    _rule(
+        "whole-environment",
+        "warning",
+        "the submitting shell's environment is copied",
+        "What happens to be set there (modules, conda, display, variables of another job) decides how the job runs.",
+        "https://docs.alcf.anl.gov/running-jobs/ (qsub -V)",
+        "Set up the environment in the script.",
+        _P + "#PBS -V\nmpiexec -n 4 python t.py\n",
+        _P + "mpiexec -n 4 python t.py\n",
+        _whole_environment,
+    ),
+    _rule(
+        "export-none-inherited",
+        "error",
+        "an empty environment for srun too",
+        "sbatch --export=NONE sets SLURM_EXPORT_ENV, which srun obeys.",
+        "https://slurm.schedmd.com/sbatch.html#OPT_export",
+        "unset SLURM_EXPORT_ENV in the script.",
+        _S + "#SBATCH --export=NONE\nmodule load x\nsrun python t.py\n",
+        _S + "#SBATCH --export=NONE\nunset SLURM_EXPORT_ENV\nmodule load x\nsrun python t.py\n",
+        _export_none,
+    ),
+    _rule(
+        "scheduler-variable-set",
+        "warning",
+        "a variable of the scheduler is overwritten",
+        "srun takes it as an option, and libraries take it for the truth about the job.",
+        _DOC,
+        "Use a name of your own.",
+        _S + "export SLURM_NTASKS=8\nsrun python t.py\n",
+        _S + "export TASKS=8\nsrun python t.py\n",
+        _own_variables,
+    ),
+)

@@ -14,7 +14,9 @@ _OUTSIDE = ("positional", "environment", "unset")
 _PIPED = re.compile(r"\b(?:curl|wget)\b[^|;&#]*\|\s*(?:sudo\s+)?(?:\S*/)?(?:bash|sh|zsh|python3?|perl)\b")
 _PROCESS = re.compile(r"(?:\b(?:bash|sh|source|eval)\b|\.\s)\s*[\"']?[<$]\(\s*(?:curl|wget)\b")
 # Set by the scheduler or the system, not by who calls the script.
-_TRUSTED = re.compile(r"(?:SLURM|PBS|LSB|PMI|OMPI|CUDA|PALS|COBALT)_|(?:HOME|USER|PWD|TMPDIR|SCRATCH|HOSTNAME|PATH|SHELL)\Z")
+_TRUSTED = re.compile(
+    r"(?:SLURM|PBS|LSB|PMI|OMPI|CUDA|PALS|COBALT)_|(?:HOME|USER|PWD|TMPDIR|SCRATCH|HOSTNAME|PATH|SHELL)\Z"
+)
 _KNOWN_EVALS = re.compile(r"\b(?:hook|ssh-agent|shellenv|getopt|direnv|brew|lmod|modulecmd)\b")
 
 
@@ -63,7 +65,13 @@ def _in_shell(subject: Subject) -> Iterator[Found]:
             body = command.words[index + 2]
             outside = _outside(body) if '"' in body.text[:2] or '"' in body.quote else None
             whole = body.value.symbol is not None  # the whole command is handed over, on purpose
-            if outside and not whole and outside.startswith("$") and body.place not in seen and outside[1:2].isdigit() | ("@" in outside):
+            if (
+                outside
+                and not whole
+                and outside.startswith("$")
+                and body.place not in seen
+                and outside[1:2].isdigit() | ("@" in outside)
+            ):
                 seen.add(body.place)
                 yield Found(
                     f"{outside} becomes part of the text that {name} {flag} reads: quotes, blanks and $(…) in it are code",
@@ -80,14 +88,32 @@ def _rule(id: str, title: str, why: str, fix: str, bad: str, good: str, check, s
 
 
 RULES = (
-    _rule("download-run-unseen", "a download is run at once", "Whoever controls the address, or the way to it, runs commands"
-          " as you; a broken download runs by half.", "Download, check, then run.",
-          _S + "curl -s https://example.org/setup.sh | bash\n", _S + "bash setup.sh\n", _download,
-          "https://cwe.mitre.org/data/definitions/494.html"),
-    _rule("eval-of-outside", "eval of a value from outside", "The text is read as shell code once more.",
-          "Run it as an array: \"${command[@]}\".", _S + 'eval "$COMMAND_FROM_USER"\n', _S + 'eval "$(conda shell.bash hook)"\n',
-          _evaluated),
-    _rule("argument-in-shell-text", "an argument pasted into shell text", "In double quotes the argument is put into the"
-          " text before the inner shell reads it.", "Pass it as an argument: bash -c 'python t.py \"$1\"' _ \"$1\".",
-          _S + 'srun bash -c "python t.py $1"\n', _S + "srun bash -c 'python t.py \"$1\"' _ \"$1\"\n", _in_shell),
-)  # fmt: skip
+    _rule(
+        "download-run-unseen",
+        "a download is run at once",
+        "Whoever controls the address, or the way to it, runs commands as you; a broken download runs by half.",
+        "Download, check, then run.",
+        _S + "curl -s https://example.org/setup.sh | bash\n",
+        _S + "bash setup.sh\n",
+        _download,
+        "https://cwe.mitre.org/data/definitions/494.html",
+    ),
+    _rule(
+        "eval-of-outside",
+        "eval of a value from outside",
+        "The text is read as shell code once more.",
+        'Run it as an array: "${command[@]}".',
+        _S + 'eval "$COMMAND_FROM_USER"\n',
+        _S + 'eval "$(conda shell.bash hook)"\n',
+        _evaluated,
+    ),
+    _rule(
+        "argument-in-shell-text",
+        "an argument pasted into shell text",
+        "In double quotes the argument is put into the text before the inner shell reads it.",
+        'Pass it as an argument: bash -c \'python t.py "$1"\' _ "$1".',
+        _S + 'srun bash -c "python t.py $1"\n',
+        _S + 'srun bash -c \'python t.py "$1"\' _ "$1"\n',
+        _in_shell,
+    ),
+)

@@ -10,7 +10,9 @@ from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.rules.networks import _last
 from maple_parsl.script.rankmap import LaunchRanks
 
-_WORDS = re.compile(r"(?<![\w-])(?:xccl|oneccl\w*|xpu|intel_extension_for_pytorch|ipexrun)(?![\w-])|\b(?:ZE_[A-Z]|CCL_[A-Z])\w+", re.I)
+_WORDS = re.compile(
+    r"(?<![\w-])(?:xccl|oneccl\w*|xpu|intel_extension_for_pytorch|ipexrun)(?![\w-])|\b(?:ZE_[A-Z]|CCL_[A-Z])\w+", re.I
+)
 
 
 def on_intel(subject: Subject) -> bool:
@@ -113,12 +115,14 @@ def _compact(subject: Subject) -> Iterator[Found]:
             for wrapper in part.wrappers:
                 if wrapper.kind == "affinity" and "tile" in wrapper.name:
                     yield Found(
-                        f"{wrapper.name} masks tiles as GPU.tile; with FLAT every tile is a device of its own", wrapper.place
+                        f"{wrapper.name} masks tiles as GPU.tile; with FLAT every tile is a device of its own",
+                        wrapper.place,
                     )
         mask = ranks.launch.leaf.environment.get("ZE_AFFINITY_MASK")
         if mask is not None and mask.value.text and re.search(r"\d\.\d", mask.value.text):
             yield Found(
-                f"ZE_AFFINITY_MASK={mask.value.text} names GPU.tile; with FLAT every tile has a number of its own", mask.place
+                f"ZE_AFFINITY_MASK={mask.value.text} names GPU.tile; with FLAT every tile has a number of its own",
+                mask.place,
             )
 
 
@@ -147,33 +151,86 @@ _ALCF = "https://docs.alcf.anl.gov/aurora/data-science/frameworks/pytorch/"
 _ZE = "https://oneapi-src.github.io/level-zero-spec/level-zero/latest/core/PROG.html#environment-variables"
 
 
-def _rule(id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check, site=None) -> Rule:  # type: ignore[no-untyped-def]
+def _rule(
+    id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check, site=None
+) -> Rule:  # type: ignore[no-untyped-def]
     return Rule(id, "INTEL_TILE_CCL", severity, title, why, source, fix, bad, good, check, False, site)
 
 
 RULES = (
-    _rule("nccl-on-intel", "error", "NCCL on Intel GPUs", "NCCL drives NVIDIA GPUs only.", _ALCF, "Use backend xccl.",
-          _P + _RUN + "nccl\n", _P + _RUN + "xccl\n", _nccl, "aurora"),
-    _rule("ccl-backend-old", "warning", "the backend of the former oneCCL bindings", "Recent torch has xccl built in; ccl"
-          " needs a package that its environments no longer hold.", _ALCF, "Use backend xccl.",
-          _P + _RUN + "ccl\n", _P + _RUN + "xccl\n", _old_bindings, "aurora"),
-    _rule("ccl-without-mpi-launcher", "warning", "oneCCL without an MPI launcher", "oneCCL takes rank and size from PMI"
-          " variables, which torchrun does not set; it stops, or hangs in the first collective.",
-          "https://github.com/pytorch/pytorch/issues/158722; " + _CCL,
-          "Start with mpiexec, or export CCL_PROCESS_LAUNCHER=none and CCL_ATL_TRANSPORT=ofi.",
-          "#!/bin/bash\ntorchrun --nproc-per-node 2 t.py --backend xccl\n",
-          "#!/bin/bash\nmpiexec -n 2 python t.py --backend xccl\n", _torchrun),
-    _rule("composite-process-count", "error", "a process per tile where tiles are not devices", "With COMPOSITE a card is"
-          " one device; processes beyond the last find none.", _ZE, "Use FLAT, or one process per card.",
-          _P + "export ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE\n" + _RUN + "xccl\n",
-          _P + "export ZE_FLAT_DEVICE_HIERARCHY=FLAT\n" + _RUN + "xccl\n", _composite, "aurora"),
-    _rule("tile-mask-with-flat", "error", "tiles named within cards under FLAT", "FLAT numbers tiles as devices; a mask of"
-          " the form GPU.tile selects nothing, or the wrong ones.", _ZE, "Leave the script or mask out, or use COMPOSITE.",
-          _P + "export ZE_FLAT_DEVICE_HIERARCHY=FLAT\nexport ZE_AFFINITY_MASK=0.0,0.1\n" + _RUN + "xccl\n",
-          _P + "export ZE_FLAT_DEVICE_HIERARCHY=FLAT\nexport ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7,8,9,10,11\n" + _RUN + "xccl\n",
-          _compact, "aurora"),
-    _rule("ccl-launcher-none", "warning", "oneCCL told that there is no launcher", "It then reads CCL_LOCAL_RANK and"
-          " CCL_LOCAL_SIZE, and stops where they are missing.", _CCL, "Set it to pmix (PALS) or hydra.",
-          _P + "export CCL_PROCESS_LAUNCHER=none\n" + _RUN + "xccl\n",
-          _P + "export CCL_PROCESS_LAUNCHER=pmix\n" + _RUN + "xccl\n", _launcher_name, "aurora"),
-)  # fmt: skip
+    _rule(
+        "nccl-on-intel",
+        "error",
+        "NCCL on Intel GPUs",
+        "NCCL drives NVIDIA GPUs only.",
+        _ALCF,
+        "Use backend xccl.",
+        _P + _RUN + "nccl\n",
+        _P + _RUN + "xccl\n",
+        _nccl,
+        "aurora",
+    ),
+    _rule(
+        "ccl-backend-old",
+        "warning",
+        "the backend of the former oneCCL bindings",
+        "Recent torch has xccl built in; ccl needs a package that its environments no longer hold.",
+        _ALCF,
+        "Use backend xccl.",
+        _P + _RUN + "ccl\n",
+        _P + _RUN + "xccl\n",
+        _old_bindings,
+        "aurora",
+    ),
+    _rule(
+        "ccl-without-mpi-launcher",
+        "warning",
+        "oneCCL without an MPI launcher",
+        "oneCCL takes rank and size from PMI"
+        " variables, which torchrun does not set; it stops, or hangs in the first collective.",
+        "https://github.com/pytorch/pytorch/issues/158722; " + _CCL,
+        "Start with mpiexec, or export CCL_PROCESS_LAUNCHER=none and CCL_ATL_TRANSPORT=ofi.",
+        "#!/bin/bash\ntorchrun --nproc-per-node 2 t.py --backend xccl\n",
+        "#!/bin/bash\nmpiexec -n 2 python t.py --backend xccl\n",
+        _torchrun,
+    ),
+    _rule(
+        "composite-process-count",
+        "error",
+        "a process per tile where tiles are not devices",
+        "With COMPOSITE a card is one device; processes beyond the last find none.",
+        _ZE,
+        "Use FLAT, or one process per card.",
+        _P + "export ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE\n" + _RUN + "xccl\n",
+        _P + "export ZE_FLAT_DEVICE_HIERARCHY=FLAT\n" + _RUN + "xccl\n",
+        _composite,
+        "aurora",
+    ),
+    _rule(
+        "tile-mask-with-flat",
+        "error",
+        "tiles named within cards under FLAT",
+        "FLAT numbers tiles as devices; a mask of the form GPU.tile selects nothing, or the wrong ones.",
+        _ZE,
+        "Leave the script or mask out, or use COMPOSITE.",
+        _P + "export ZE_FLAT_DEVICE_HIERARCHY=FLAT\nexport ZE_AFFINITY_MASK=0.0,0.1\n" + _RUN + "xccl\n",
+        _P
+        + "export ZE_FLAT_DEVICE_HIERARCHY=FLAT\nexport ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7,8,9,10,11\n"
+        + _RUN
+        + "xccl\n",
+        _compact,
+        "aurora",
+    ),
+    _rule(
+        "ccl-launcher-none",
+        "warning",
+        "oneCCL told that there is no launcher",
+        "It then reads CCL_LOCAL_RANK and CCL_LOCAL_SIZE, and stops where they are missing.",
+        _CCL,
+        "Set it to pmix (PALS) or hydra.",
+        _P + "export CCL_PROCESS_LAUNCHER=none\n" + _RUN + "xccl\n",
+        _P + "export CCL_PROCESS_LAUNCHER=pmix\n" + _RUN + "xccl\n",
+        _launcher_name,
+        "aurora",
+    ),
+)

@@ -53,7 +53,12 @@ def _unit(subject: Subject) -> Iterator[Found]:
 
 def _more_than_node(subject: Subject) -> Iterator[Found]:
     found = kinds(subject)
-    if not _ours(subject) or subject.script.scheduler != "slurm" or not found or any(k.memory_gib is None for k in found):
+    if (
+        not _ours(subject)
+        or subject.script.scheduler != "slurm"
+        or not found
+        or any(k.memory_gib is None for k in found)
+    ):
         return
     best = max(found, key=lambda k: k.memory_gib or 0)
     most = best.memory_gib or 0
@@ -62,7 +67,10 @@ def _more_than_node(subject: Subject) -> Iterator[Found]:
     if mem is not None and size is not None and size > most:
         yield Found(f"--mem={mem.value} is more than a node has ({most:g} GiB)", mem.place, evidence=cite(best))
     each = gib(per_cpu.value) if per_cpu and not per_cpu.variables else None
-    tasks, cores = whole(subject.script.directive("--ntasks-per-node")), whole(subject.script.directive("--cpus-per-task"))
+    tasks, cores = (
+        whole(subject.script.directive("--ntasks-per-node")),
+        whole(subject.script.directive("--cpus-per-task")),
+    )
     if per_cpu is not None and each is not None and tasks and cores and each * tasks * cores > most:
         yield Found(
             f"--mem-per-cpu={per_cpu.value} for {tasks} x {cores} cores is {each * tasks * cores:g} GiB per node;"
@@ -121,28 +129,81 @@ _SLURM = "https://slurm.schedmd.com/sbatch.html#OPT_mem"
 _END = "srun python t.py\n"
 
 
-def _rule(id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check, site=None) -> Rule:  # type: ignore[no-untyped-def]
+def _rule(
+    id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check, site=None
+) -> Rule:  # type: ignore[no-untyped-def]
     return Rule(id, "MEMORY", severity, title, why, source, fix, bad, good, check, site is not None, site)
 
 
 RULES = (
-    _rule("memory-forms-exclusive", "error", "memory asked for in several ways",
-          "--mem, --mem-per-cpu and --mem-per-gpu exclude each other; sbatch refuses the script.", _SLURM, "Keep one.",
-          _S + "#SBATCH --mem=8G\n#SBATCH --mem-per-cpu=2G\n" + _END, _S + "#SBATCH --mem=8G\n" + _END, _several),
-    _rule("memory-unit", "warning", "memory without a unit", "A bare number counts MiB, so that the job is killed at once.",
-          _SLURM, "Write the unit.", _S + "#SBATCH --mem=64\n" + _END, _S + "#SBATCH --mem=64G\n" + _END, _unit),
-    _rule("memory-more-than-node", "error", "more memory than a node has", "No node fits the request.",
-          "the site's documentation", "Ask for less, or --mem=0 for all of a node.",
-          _DELTA + "#SBATCH --mem=600G\n" + _END, _DELTA + "#SBATCH --mem=200G\n" + _END, _more_than_node, "delta"),
-    _rule("memory-not-taken", "error", "memory asked for where that is refused", "The site's submission filter rejects"
-          " the script.", "the site's documentation", "Leave the option out.",
-          _VISTA + "#SBATCH --mem=100G\nibrun python t.py\n", _VISTA + "ibrun python t.py\n", _not_taken, "vista"),
-    _rule("memory-not-asked", "warning", "no memory asked for where the default is little",
-          "The job gets the default per core and is killed when it loads its data or model.", "the site's documentation",
-          "Ask for it; --mem=0 is all of a node.", _DELTA + _END, _DELTA + "#SBATCH --mem=0\n" + _END, _not_asked, "delta"),
-    _rule("address-space-limited", "warning", "the address space of processes is limited",
-          "Python, torch and GPU drivers reserve far more address space than they use; they stop with MemoryError or"
-          " cannot make a device context.", "https://man7.org/linux/man-pages/man2/getrlimit.2.html (RLIMIT_AS)",
-          "Limit memory with the scheduler's option instead.", _S + "ulimit -v 4000000\n" + _END,
-          _S + "ulimit -c 0\n" + _END, _address_space),
-)  # fmt: skip
+    _rule(
+        "memory-forms-exclusive",
+        "error",
+        "memory asked for in several ways",
+        "--mem, --mem-per-cpu and --mem-per-gpu exclude each other; sbatch refuses the script.",
+        _SLURM,
+        "Keep one.",
+        _S + "#SBATCH --mem=8G\n#SBATCH --mem-per-cpu=2G\n" + _END,
+        _S + "#SBATCH --mem=8G\n" + _END,
+        _several,
+    ),
+    _rule(
+        "memory-unit",
+        "warning",
+        "memory without a unit",
+        "A bare number counts MiB, so that the job is killed at once.",
+        _SLURM,
+        "Write the unit.",
+        _S + "#SBATCH --mem=64\n" + _END,
+        _S + "#SBATCH --mem=64G\n" + _END,
+        _unit,
+    ),
+    _rule(
+        "memory-more-than-node",
+        "error",
+        "more memory than a node has",
+        "No node fits the request.",
+        "the site's documentation",
+        "Ask for less, or --mem=0 for all of a node.",
+        _DELTA + "#SBATCH --mem=600G\n" + _END,
+        _DELTA + "#SBATCH --mem=200G\n" + _END,
+        _more_than_node,
+        "delta",
+    ),
+    _rule(
+        "memory-not-taken",
+        "error",
+        "memory asked for where that is refused",
+        "The site's submission filter rejects the script.",
+        "the site's documentation",
+        "Leave the option out.",
+        _VISTA + "#SBATCH --mem=100G\nibrun python t.py\n",
+        _VISTA + "ibrun python t.py\n",
+        _not_taken,
+        "vista",
+    ),
+    _rule(
+        "memory-not-asked",
+        "warning",
+        "no memory asked for where the default is little",
+        "The job gets the default per core and is killed when it loads its data or model.",
+        "the site's documentation",
+        "Ask for it; --mem=0 is all of a node.",
+        _DELTA + _END,
+        _DELTA + "#SBATCH --mem=0\n" + _END,
+        _not_asked,
+        "delta",
+    ),
+    _rule(
+        "address-space-limited",
+        "warning",
+        "the address space of processes is limited",
+        "Python, torch and GPU drivers reserve far more address space than they use; they stop with MemoryError or"
+        " cannot make a device context.",
+        "https://man7.org/linux/man-pages/man2/getrlimit.2.html (RLIMIT_AS)",
+        "Limit memory with the scheduler's option instead.",
+        _S + "ulimit -v 4000000\n" + _END,
+        _S + "ulimit -c 0\n" + _END,
+        _address_space,
+    ),
+)

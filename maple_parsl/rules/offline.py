@@ -63,7 +63,9 @@ def _proxied(subject: Subject, environment: Environment) -> bool:
     if any(a.name in _PROXIES and a.exported and a.how != "unset" for a in script.assignments):
         return True
     words = " ".join(str(s) for s in script.steps_of("module"))
-    return any(line.split()[-1] in words for line in environment.base if line.startswith("module load") and "roxy" in line)
+    return any(
+        line.split()[-1] in words for line in environment.base if line.startswith("module load") and "roxy" in line
+    )
 
 
 def _download(subject: Subject) -> Iterator[Found]:
@@ -125,7 +127,9 @@ def _online_services(subject: Subject) -> Iterator[Found]:
                 evidence=cite(found[0]),
                 fix="export WANDB_MODE=offline, and run wandb sync on a login node afterwards.",
             )
-        name = re.search(r"--(?:model|tokenizer|dataset)[_-](?:name|name[_-]or[_-]path|id)[= ]([\w-]+/[\w.-]+)(?=\s|\Z)", words)
+        name = re.search(
+            r"--(?:model|tokenizer|dataset)[_-](?:name|name[_-]or[_-]path|id)[= ]([\w-]+/[\w.-]+)(?=\s|\Z)", words
+        )
         if name and not any(leaf.variable(v) is not None for v in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")):
             yield Found(
                 f"{name[1]} is a name on the Hugging Face hub, which compute nodes of {subject.site.title} do not reach",
@@ -141,16 +145,44 @@ _D += "#SBATCH --mem=0\n#SBATCH --time=00:10:00\nmodule load python/miniforge3_p
 
 def _rule(id: str, title: str, why: str, fix: str, bad: str, good: str, check, site: str, needs: bool) -> Rule:  # type: ignore[no-untyped-def]
     return Rule(
-        id, "OFFLINE_NODE", "error", title, why, "https://huggingface.co/docs/huggingface_hub/package_reference/"
-        "environment_variables#hfhuboffline; the site's documentation", fix, bad, good, check, needs, site,
-    )  # fmt: skip
+        id,
+        "OFFLINE_NODE",
+        "error",
+        title,
+        why,
+        "https://huggingface.co/docs/huggingface_hub/package_reference/"
+        "environment_variables#hfhuboffline; the site's documentation",
+        fix,
+        bad,
+        good,
+        check,
+        needs,
+        site,
+    )
 
 
 RULES = (
-    _rule("download-in-job", "a download within the job", "Where compute nodes have no route to the internet the command"
-          " waits and fails; elsewhere each job, or each process, repeats it.", "Download on a login node, before the job.",
-          _D + "pip install einops\nsrun python t.py\n", _D + "srun python t.py\n", _download, "deltaai", False),
-    _rule("online-service", "an online service from offline nodes", "The program waits for a service it cannot reach.",
-          "Use its offline mode.", _D + "export WANDB_API_KEY=$(cat key)\nsrun python t.py\n",
-          _D + "export WANDB_MODE=offline\nsrun python t.py\n", _online_services, "deltaai", True),
-)  # fmt: skip
+    _rule(
+        "download-in-job",
+        "a download within the job",
+        "Where compute nodes have no route to the internet the command"
+        " waits and fails; elsewhere each job, or each process, repeats it.",
+        "Download on a login node, before the job.",
+        _D + "pip install einops\nsrun python t.py\n",
+        _D + "srun python t.py\n",
+        _download,
+        "deltaai",
+        False,
+    ),
+    _rule(
+        "online-service",
+        "an online service from offline nodes",
+        "The program waits for a service it cannot reach.",
+        "Use its offline mode.",
+        _D + "export WANDB_API_KEY=$(cat key)\nsrun python t.py\n",
+        _D + "export WANDB_MODE=offline\nsrun python t.py\n",
+        _online_services,
+        "deltaai",
+        True,
+    ),
+)

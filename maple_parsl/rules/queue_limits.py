@@ -66,7 +66,11 @@ def _limits(subject: Subject) -> Iterator[Found]:
         elif "node" in reason and "allows" not in reason and "GPU" not in reason:
             directive = asked(subject, "--nodes", "-l select", "--ntasks")
         else:
-            directive = asked(subject, "walltime") if "allows" in reason else asked(subject, "--gpus-per-node", "--gres", "--gpus")
+            directive = (
+                asked(subject, "walltime")
+                if "allows" in reason
+                else asked(subject, "--gpus-per-node", "--gres", "--gpus")
+            )
         where = directive or asked(subject, "--partition", "--qos", "queue") or effective(subject)[0]
         yield Found(
             f"{queue.name} of {site.title} {reason}",
@@ -122,17 +126,38 @@ _GOOD = _ALCF + "#PBS -l walltime=00:30:00\n#PBS -q debug-scaling\n" + _END
 def _rule(id: str, title: str, why: str, fix: str, bad: str, check, good: str = _GOOD) -> Rule:  # type: ignore[no-untyped-def]
     return Rule(
         id, "QUEUE_LIMIT", "error", title, why, "the site's documentation", fix, bad, good, check, True, "polaris"
-    )  # fmt: skip
+    )
 
 
 RULES = (
-    _rule("queue-limit", "nodes, GPUs or time outside the queue's limits", "The job is refused, or accepted by a routing"
-          " queue and never started because no queue behind it takes it.", "Change the size or the queue.",
-          _ALCF + "#PBS -l walltime=00:30:00\n#PBS -q prod\n" + _END, _limits),
-    _rule("walltime-too-short", "a time below the shortest that is taken", "The site refuses jobs that ask for less.",
-          "Ask for at least the shortest time.", _ALCF + "#PBS -l walltime=00:01:00\n#PBS -q debug-scaling\n" + _END,
-          _shortest),
-    Rule("nodes-not-there", "QUEUE_LIMIT", "error", "more nodes than there are", "No queue can give them.",
-         "the site's documentation", "Ask for fewer nodes.", _NERSC.replace("=2", "=5000"), _NERSC, _nodes_of_kind, True,
-         "perlmutter"),
-)  # fmt: skip
+    _rule(
+        "queue-limit",
+        "nodes, GPUs or time outside the queue's limits",
+        "The job is refused, or accepted by a routing queue and never started because no queue behind it takes it.",
+        "Change the size or the queue.",
+        _ALCF + "#PBS -l walltime=00:30:00\n#PBS -q prod\n" + _END,
+        _limits,
+    ),
+    _rule(
+        "walltime-too-short",
+        "a time below the shortest that is taken",
+        "The site refuses jobs that ask for less.",
+        "Ask for at least the shortest time.",
+        _ALCF + "#PBS -l walltime=00:01:00\n#PBS -q debug-scaling\n" + _END,
+        _shortest,
+    ),
+    Rule(
+        "nodes-not-there",
+        "QUEUE_LIMIT",
+        "error",
+        "more nodes than there are",
+        "No queue can give them.",
+        "the site's documentation",
+        "Ask for fewer nodes.",
+        _NERSC.replace("=2", "=5000"),
+        _NERSC,
+        _nodes_of_kind,
+        True,
+        "perlmutter",
+    ),
+)

@@ -28,7 +28,9 @@ _SHELL_PLACEHOLDER = re.compile(
 
 def _sized(subject: Subject) -> bool:
     """The script states the job's size, so that it is not all given on the command line."""
-    return any(subject.script.directive(n) for n in ("-l select", "-l nodes", "--nodes", "--ntasks", "--gpus", "-nnodes"))
+    return any(
+        subject.script.directive(n) for n in ("-l select", "-l nodes", "--nodes", "--ntasks", "--gpus", "-nnodes")
+    )
 
 
 def _walltime(subject: Subject) -> Iterator[Found]:
@@ -138,7 +140,9 @@ def _placeholders(subject: Subject) -> Iterator[Found]:
         match = _SHELL_PLACEHOLDER.search(code) if code and number not in inside else None
         if match and not re.match(r"\s*(?:echo|printf|usage)\b", code):
             yield Found(
-                f"the placeholder {match[0]!r} was left in the script", Place(number, match.start() + 1), severity="warning"
+                f"the placeholder {match[0]!r} was left in the script",
+                Place(number, match.start() + 1),
+                severity="warning",
             )
 
 
@@ -148,7 +152,9 @@ _GOOD = _ALCF + "#PBS -A demo\n#PBS -l filesystems=home:eagle\n" + _END
 _S = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --time=00:10:00\n#SBATCH --account=demo\n"
 
 
-def _rule(id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check, site=None) -> Rule:  # type: ignore[no-untyped-def]
+def _rule(
+    id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check, site=None
+) -> Rule:  # type: ignore[no-untyped-def]
     return Rule(
         id, "MISSING_REQUIRED_FIELD", severity, title, why, source, fix, bad, good, check, site is not None, site
     )
@@ -156,21 +162,61 @@ def _rule(id: str, severity, title: str, why: str, source: str, fix: str, bad: s
 
 _SLURM = "https://slurm.schedmd.com/sbatch.html"
 RULES = (
-    _rule("walltime-missing", "warning", "no time limit", "Without a limit the job gets the queue's default, often"
-          " minutes or the longest wait, or is refused.", _SLURM, "State a time limit.",
-          "#!/bin/bash\n#SBATCH --nodes=2\nsrun python t.py\n", _S + "srun python t.py\n", _walltime),
-    _rule("nodes-missing", "warning", "the number of nodes is not stated", "A job that names no size gets one node, or"
-          " as many as hold its tasks.", _SLURM, "State the nodes.",
-          "#!/bin/bash\n#SBATCH --time=00:10:00\nsrun python t.py --hosts $SLURM_JOB_NODELIST\n",
-          _S + "srun python t.py --hosts $SLURM_JOB_NODELIST\n", _nodes),
-    _rule("filesystems-missing", "error", "the file systems are not named",
-          "PBS there refuses the job: the resource filesystems is required to be set.",
-          "https://docs.alcf.anl.gov/running-jobs/ (filesystems)", "Name them.",
-          _ALCF + "#PBS -A demo\n" + _END, _GOOD, _always, "polaris"),
-    _rule("account-missing", "error", "no account is named", "The site charges every job to an account and refuses"
-          " jobs without one.", "the site's documentation", "Name the account.",
-          _ALCF + "#PBS -l filesystems=home:eagle\n" + _END, _GOOD, _account, "polaris"),
-    _rule("placeholder-left", "error", "a placeholder was not filled in", "The text of the example is used as it"
-          " stands.", _SLURM, "Put in your own value.", "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --account=<account>\n"
-          "srun python t.py\n", _S + "srun python t.py\n", _placeholders),
-)  # fmt: skip
+    _rule(
+        "walltime-missing",
+        "warning",
+        "no time limit",
+        "Without a limit the job gets the queue's default, often minutes or the longest wait, or is refused.",
+        _SLURM,
+        "State a time limit.",
+        "#!/bin/bash\n#SBATCH --nodes=2\nsrun python t.py\n",
+        _S + "srun python t.py\n",
+        _walltime,
+    ),
+    _rule(
+        "nodes-missing",
+        "warning",
+        "the number of nodes is not stated",
+        "A job that names no size gets one node, or as many as hold its tasks.",
+        _SLURM,
+        "State the nodes.",
+        "#!/bin/bash\n#SBATCH --time=00:10:00\nsrun python t.py --hosts $SLURM_JOB_NODELIST\n",
+        _S + "srun python t.py --hosts $SLURM_JOB_NODELIST\n",
+        _nodes,
+    ),
+    _rule(
+        "filesystems-missing",
+        "error",
+        "the file systems are not named",
+        "PBS there refuses the job: the resource filesystems is required to be set.",
+        "https://docs.alcf.anl.gov/running-jobs/ (filesystems)",
+        "Name them.",
+        _ALCF + "#PBS -A demo\n" + _END,
+        _GOOD,
+        _always,
+        "polaris",
+    ),
+    _rule(
+        "account-missing",
+        "error",
+        "no account is named",
+        "The site charges every job to an account and refuses jobs without one.",
+        "the site's documentation",
+        "Name the account.",
+        _ALCF + "#PBS -l filesystems=home:eagle\n" + _END,
+        _GOOD,
+        _account,
+        "polaris",
+    ),
+    _rule(
+        "placeholder-left",
+        "error",
+        "a placeholder was not filled in",
+        "The text of the example is used as it stands.",
+        _SLURM,
+        "Put in your own value.",
+        "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --account=<account>\nsrun python t.py\n",
+        _S + "srun python t.py\n",
+        _placeholders,
+    ),
+)

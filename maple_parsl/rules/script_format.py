@@ -25,7 +25,12 @@ _SYNTAX = {
 
 def _no_shebang(subject: Subject) -> Iterator[Found]:
     script = subject.script
-    if not submitted(subject) or not is_shell(subject) or script.format.shebang is not None or script.scheduler not in ("slurm", "pbs"):
+    if (
+        not submitted(subject)
+        or not is_shell(subject)
+        or script.format.shebang is not None
+        or script.scheduler not in ("slurm", "pbs")
+    ):
         return
     refused = script.scheduler == "slurm"
     yield Found(
@@ -134,6 +139,28 @@ def _blank_behind_backslash(subject: Subject) -> Iterator[Found]:
             )
 
 
+def _open_quote(subject: Subject) -> bool:
+    """A plain count of quotes also ends within one."""
+    inside = documents(subject)
+    state = ""
+    for number, text in enumerate(subject.lines, 1):
+        if number in inside:
+            continue
+        skip = False
+        for index, c in enumerate(text):
+            if skip:
+                skip = False
+            elif c == "\\" and state != "'":
+                skip = True
+            elif state:
+                state = "" if c == state else state
+            elif c in "\"'":
+                state = c
+            elif c == "#" and (index == 0 or text[index - 1] in " \t;"):
+                break
+    return bool(state)
+
+
 def _syntax(subject: Subject) -> Iterator[Found]:
     seen: set[str] = set()
     if not is_shell(subject):
@@ -141,11 +168,12 @@ def _syntax(subject: Subject) -> Iterator[Found]:
     for fault in subject.script.faults:
         if fault.kind in _SYNTAX and fault.kind not in seen:
             seen.add(fault.kind)
+            unsure = fault.kind == "syntax" or (fault.kind == "unterminated_quote" and not _open_quote(subject))
             detail = f": {fault.text}" if fault.text and fault.kind == "syntax" else ""
             yield Found(
                 _SYNTAX[fault.kind] + detail,
                 fault.place,
-                severity="warning" if fault.kind == "syntax" or "syntax" in seen else "error",
+                severity="warning" if unsure else "error",
             )
 
 

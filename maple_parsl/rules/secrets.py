@@ -23,17 +23,22 @@ _TOKENS = {
 }
 _ANY = [(name, re.compile(pattern)) for name, pattern in _TOKENS.items()]
 _NAME = re.compile(
-    r"(?:\A|_)(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|CREDENTIALS?)\Z", re.I
+    r"(?:\A|_)(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|CREDENTIALS?)\Z",
+    re.I,
 )
 _FLAG = re.compile(r"--?[\w-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)\Z", re.I)
-_HARMLESS = re.compile(r"\A(?:true|false|none|null|no|yes|\d{1,5}|/.*|\./.*|~.*|.*\.(?:txt|json|key|pem)|<.*|\*+|\.{3,})\Z", re.I)
+_HARMLESS = re.compile(
+    r"\A(?:true|false|none|null|no|yes|\d{1,5}|/.*|\./.*|~.*|.*\.(?:txt|json|key|pem)|<.*|\*+|\.{3,})\Z", re.I
+)
 _WORDS = re.compile(r"\A[<\[{].*|.*(?:your|here|xxx|changeme|example|dummy|placeholder|tokenizer|eos|pad|bos).*", re.I)
 
 
 def _real(text: str | None) -> bool:
     """Looks like the thing itself, not like a path, a switch or something to fill in."""
-    return bool(text) and len(text or "") >= 6 and not (
-        _HARMLESS.match(text or "") or _WORDS.match(text or "") or PLACEHOLDER.search(text or "")
+    return (
+        bool(text)
+        and len(text or "") >= 6
+        and not (_HARMLESS.match(text or "") or _WORDS.match(text or "") or PLACEHOLDER.search(text or ""))
     )
 
 
@@ -62,7 +67,9 @@ def _secrets(subject: Subject) -> Iterator[Found]:
                 continue
             if not mark:
                 value = (words[index + 1].value.text or "") if index + 1 < len(words) else ""
-            literal = "$" not in word.text and (mark or "$" not in (words[index + 1].text if index + 1 < len(words) else ""))
+            literal = "$" not in word.text and (
+                mark or "$" not in (words[index + 1].text if index + 1 < len(words) else "")
+            )
             if _real(value) and literal and not value.startswith("-"):
                 done.add(command.place.line)
                 yield Found(f"the value of {flag} stands in the script", word.place)

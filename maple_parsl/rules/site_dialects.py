@@ -9,7 +9,9 @@ from maple_parsl.rules.asking import after_directives, alone, cite, effective, k
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script.directives import normal_name
 
-_OPENMPI = frozenset("--map-by --bind-to --mca -mca -x --rank-by --npernode -npernode --report-bindings --oversubscribe".split())
+_OPENMPI = frozenset(
+    "--map-by --bind-to --mca -mca -x --rank-by --npernode -npernode --report-bindings --oversubscribe".split()
+)
 _CRAY = frozenset("--depth -d --cpu-bind --gpu-bind --no-vni --line-buffer --pmi --rlimits".split())
 _FLAGS = {"openmpi": _CRAY, "pals": _OPENMPI | {"-ppr", "-rr", "-perhost"}, "hydra": _OPENMPI | (_CRAY - {"-d"})}
 
@@ -105,29 +107,55 @@ def _launcher(subject: Subject) -> Iterator[Found]:
 _ALCF = "#!/bin/bash -l\n#PBS -A demo\n#PBS -q debug\n#PBS -l select=2:system=polaris\n#PBS -l walltime=00:10:00\n"
 _ALCF += "#PBS -l filesystems=home:eagle\n"
 _NERSC = "#!/bin/bash\n#SBATCH --account=m0000\n#SBATCH --qos=debug\n#SBATCH --nodes=2\n#SBATCH --time=00:10:00\n"
-_TACC = "#!/bin/bash\n#SBATCH --partition=gh-dev\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --time=00:10:00\n"
+_TACC = (
+    "#!/bin/bash\n#SBATCH --partition=gh-dev\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --time=00:10:00\n"
+)
 
 
 def _rule(id: str, title: str, why: str, fix: str, bad: str, good: str, site: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(
-        id, "SCHED_DIALECT", "error", title, why, "the site's documentation", fix, bad, good, check, True, site
-    )  # fmt: skip
+    return Rule(id, "SCHED_DIALECT", "error", title, why, "the site's documentation", fix, bad, good, check, True, site)
 
 
 RULES = (
-    _rule("scheduler-of-other-site", "directives of a scheduler the site does not run",
-          "The site's scheduler does not read them.", "Write the directives of the site's scheduler.",
-          _NERSC + "srun python t.py\n", _ALCF + "mpiexec -n 8 --ppn 4 python t.py\n", "polaris", _scheduler),
-    _rule("option-site-forbids", "an option the site rejects",
-          "The site's submission filter refuses the script, or the job never starts.", "Leave the option out.",
-          _TACC + "#SBATCH --gres=gpu:1\nibrun python t.py\n", _TACC + "ibrun python t.py\n", "vista", _forbidden),
-    _rule("constraint-missing", "the kind of node is not stated",
-          "Where one queue has several kinds of node the constraint chooses; without it the job is refused"
-          " or lands on other nodes.", "Add --constraint.",
-          _NERSC + "srun python t.py\n", _NERSC + "#SBATCH --constraint=gpu\nsrun python t.py\n", "perlmutter", _constraint),
-    _rule("launcher-of-other-site", "a launcher or launcher option of another site",
-          "Launchers share names and not options; the command stops with an unknown option, or binds otherwise.",
-          "Use the options of the launcher at this site.",
-          _ALCF + "mpiexec -n 8 --map-by ppr:4:node python t.py\n", _ALCF + "mpiexec -n 8 --ppn 4 python t.py\n",
-          "polaris", _launcher),
-)  # fmt: skip
+    _rule(
+        "scheduler-of-other-site",
+        "directives of a scheduler the site does not run",
+        "The site's scheduler does not read them.",
+        "Write the directives of the site's scheduler.",
+        _NERSC + "srun python t.py\n",
+        _ALCF + "mpiexec -n 8 --ppn 4 python t.py\n",
+        "polaris",
+        _scheduler,
+    ),
+    _rule(
+        "option-site-forbids",
+        "an option the site rejects",
+        "The site's submission filter refuses the script, or the job never starts.",
+        "Leave the option out.",
+        _TACC + "#SBATCH --gres=gpu:1\nibrun python t.py\n",
+        _TACC + "ibrun python t.py\n",
+        "vista",
+        _forbidden,
+    ),
+    _rule(
+        "constraint-missing",
+        "the kind of node is not stated",
+        "Where one queue has several kinds of node the constraint chooses; without it the job is refused"
+        " or lands on other nodes.",
+        "Add --constraint.",
+        _NERSC + "srun python t.py\n",
+        _NERSC + "#SBATCH --constraint=gpu\nsrun python t.py\n",
+        "perlmutter",
+        _constraint,
+    ),
+    _rule(
+        "launcher-of-other-site",
+        "a launcher or launcher option of another site",
+        "Launchers share names and not options; the command stops with an unknown option, or binds otherwise.",
+        "Use the options of the launcher at this site.",
+        _ALCF + "mpiexec -n 8 --map-by ppr:4:node python t.py\n",
+        _ALCF + "mpiexec -n 8 --ppn 4 python t.py\n",
+        "polaris",
+        _launcher,
+    ),
+)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from maple_parsl.rules.asking import GPU_OPTIONS, asked, cite, effective, gpus_of, kinds, nodes, per_node_gpus, submitted
+from maple_parsl.rules.asking import (
+    GPU_OPTIONS,
+    asked,
+    cite,
+    effective,
+    gpus_of,
+    kinds,
+    nodes,
+    per_node_gpus,
+    submitted,
+)
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.rules.gpu_requests import _any_gpu_option
 from maple_parsl.script import pbs
@@ -128,27 +138,54 @@ _OLCF = "#!/bin/bash\n#SBATCH --account=demo\n#SBATCH --partition=batch\n#SBATCH
 
 
 def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str, site: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(
-        id, "GPU_REQUEST", severity, title, why, "the site's documentation", fix, bad, good, check, True, site
-    )  # fmt: skip
+    return Rule(id, "GPU_REQUEST", severity, title, why, "the site's documentation", fix, bad, good, check, True, site)
 
 
 RULES = (
-    _rule("gpus-more-than-node", "error", "more GPUs per node than a node has",
-          "No node fits the request: it is refused, or waits for ever.", "Ask for the GPUs of one node.",
-          _DELTA + "#SBATCH --gpus-per-node=8\nsrun python t.py\n",
-          _DELTA + "#SBATCH --gpus-per-node=4\nsrun python t.py\n", "delta", _too_many),
-    _rule("gpus-not-asked", "error", "no GPU is asked for",
-          "Where GPUs are given on request only, the job runs on GPU nodes and sees none.", "Ask for GPUs.",
-          _DELTA + "srun python t.py\n", _DELTA + "#SBATCH --gpus-per-node=4\nsrun python t.py\n", "delta", _none_asked),
-    _rule("gpu-request-of-other-site", "warning", "GPUs asked for in another way than the site documents",
-          "Sites set up one way of asking; others are refused or counted otherwise (a total instead of a number"
-          " per node, a type that must be named).", "Ask as the site documents.",
-          _PSC + "#SBATCH --gpus=8\nsrun python t.py\n", _PSC + "#SBATCH --gpus=v100-32:8\nsrun python t.py\n",
-          "bridges2", _other_form),
-    _rule("devices-left-idle", "warning", "one process per GPU where each GPU is several devices",
-          "On these nodes a framework sees each die or tile as a device of its own; one process per card uses half"
-          " of them.", "Start one process per device.",
-          _OLCF + "srun --ntasks-per-node=4 python t.py\n", _OLCF + "srun --ntasks-per-node=8 python t.py\n",
-          "frontier", _physical_for_logical),
-)  # fmt: skip
+    _rule(
+        "gpus-more-than-node",
+        "error",
+        "more GPUs per node than a node has",
+        "No node fits the request: it is refused, or waits for ever.",
+        "Ask for the GPUs of one node.",
+        _DELTA + "#SBATCH --gpus-per-node=8\nsrun python t.py\n",
+        _DELTA + "#SBATCH --gpus-per-node=4\nsrun python t.py\n",
+        "delta",
+        _too_many,
+    ),
+    _rule(
+        "gpus-not-asked",
+        "error",
+        "no GPU is asked for",
+        "Where GPUs are given on request only, the job runs on GPU nodes and sees none.",
+        "Ask for GPUs.",
+        _DELTA + "srun python t.py\n",
+        _DELTA + "#SBATCH --gpus-per-node=4\nsrun python t.py\n",
+        "delta",
+        _none_asked,
+    ),
+    _rule(
+        "gpu-request-of-other-site",
+        "warning",
+        "GPUs asked for in another way than the site documents",
+        "Sites set up one way of asking; others are refused or counted otherwise (a total instead of a number"
+        " per node, a type that must be named).",
+        "Ask as the site documents.",
+        _PSC + "#SBATCH --gpus=8\nsrun python t.py\n",
+        _PSC + "#SBATCH --gpus=v100-32:8\nsrun python t.py\n",
+        "bridges2",
+        _other_form,
+    ),
+    _rule(
+        "devices-left-idle",
+        "warning",
+        "one process per GPU where each GPU is several devices",
+        "On these nodes a framework sees each die or tile as a device of its own; one process per card uses half"
+        " of them.",
+        "Start one process per device.",
+        _OLCF + "srun --ntasks-per-node=4 python t.py\n",
+        _OLCF + "srun --ntasks-per-node=8 python t.py\n",
+        "frontier",
+        _physical_for_logical,
+    ),
+)

@@ -46,7 +46,11 @@ def _counts(subject: Subject) -> Iterator[Found]:
             yield Found(f"{directive.flag}={text}: there must be at least one", place)
         elif re.match(r"\d+\.\d+\Z", last):
             yield Found(f"{directive.flag}={text} is no whole number", place)
-        elif directive.name == "--nodes" and (match := re.match(r"(\d+)-(\d+)\Z", last)) and int(match[1]) > int(match[2]):
+        elif (
+            directive.name == "--nodes"
+            and (match := re.match(r"(\d+)-(\d+)\Z", last))
+            and int(match[1]) > int(match[2])
+        ):
             yield Found(f"{directive.flag}={text}: the least is more than the most", place)
     request = pbs.request(subject.script) if subject.script.scheduler == "pbs" else None
     select = subject.script.directive("-l select")
@@ -54,7 +58,15 @@ def _counts(subject: Subject) -> Iterator[Found]:
         if chunk.count == 0:
             yield Found(f"select={select.value}: no chunk at all", select.place)  # type: ignore[union-attr]
     for launch in subject.script.all_launches:
-        for name in ("ntasks", "nodes", "ntasks_per_node", "nproc_per_node", "nnodes", "cpus_per_task", "num_processes"):
+        for name in (
+            "ntasks",
+            "nodes",
+            "ntasks_per_node",
+            "nproc_per_node",
+            "nnodes",
+            "cpus_per_task",
+            "num_processes",
+        ):
             option = launch.option(name)
             number = option.value.number if option else None
             if option is not None and number is not None and number < 1 and not option.value.assumed:
@@ -132,14 +144,44 @@ def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str
 
 
 RULES = (
-    _rule("count-below-one", "error", "a number that cannot be", "The scheduler refuses zero, negative and broken numbers.",
-          "Give a whole number of at least one.", "#!/bin/bash\n#SBATCH --nodes=0\n" + _T + _END, _S + _T + _END, _counts),
-    _rule("time-unreadable", "error", "a time limit in no form the scheduler reads", "The scheduler refuses it: invalid"
-          " time limit.", "Write HH:MM:SS.", _S + "#SBATCH --time=2h\n" + _END, _S + _T + _END, _time),
-    _rule("time-units", "warning", "a time limit that is shorter than it looks", "A bare number is minutes for Slurm and"
-          " seconds for PBS; two numbers are minutes and seconds.", "Write HH:MM:SS.",
-          _S + "#SBATCH --time=24\n" + _END, _S + "#SBATCH --time=24:00:00\n" + _END, _short_time),
-    _rule("value-unreadable", "error", "a value in no form the scheduler reads", "The scheduler refuses the script.",
-          "Write it in the scheduler's form.", _S + _T + "#SBATCH --mem=eight\n" + _END,
-          _S + _T + "#SBATCH --mem=8G\n" + _END, _lists),
-)  # fmt: skip
+    _rule(
+        "count-below-one",
+        "error",
+        "a number that cannot be",
+        "The scheduler refuses zero, negative and broken numbers.",
+        "Give a whole number of at least one.",
+        "#!/bin/bash\n#SBATCH --nodes=0\n" + _T + _END,
+        _S + _T + _END,
+        _counts,
+    ),
+    _rule(
+        "time-unreadable",
+        "error",
+        "a time limit in no form the scheduler reads",
+        "The scheduler refuses it: invalid time limit.",
+        "Write HH:MM:SS.",
+        _S + "#SBATCH --time=2h\n" + _END,
+        _S + _T + _END,
+        _time,
+    ),
+    _rule(
+        "time-units",
+        "warning",
+        "a time limit that is shorter than it looks",
+        "A bare number is minutes for Slurm and seconds for PBS; two numbers are minutes and seconds.",
+        "Write HH:MM:SS.",
+        _S + "#SBATCH --time=24\n" + _END,
+        _S + "#SBATCH --time=24:00:00\n" + _END,
+        _short_time,
+    ),
+    _rule(
+        "value-unreadable",
+        "error",
+        "a value in no form the scheduler reads",
+        "The scheduler refuses the script.",
+        "Write it in the scheduler's form.",
+        _S + _T + "#SBATCH --mem=eight\n" + _END,
+        _S + _T + "#SBATCH --mem=8G\n" + _END,
+        _lists,
+    ),
+)
