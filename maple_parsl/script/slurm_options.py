@@ -33,7 +33,7 @@ VALUES = frozenset(
     " ntasks-per-node ntasks-per-socket tasks-per-node tasks open-mode output partition power prefer prefix priority"
     " profile prolog qos relative reservation signal slurmd-debug sockets-per-node stepmgr segment switches"
     " task-epilog task-prolog threads threads-per-core thread-spec time time-min tmp tres-bind tres-per-task"
-    " treewidth uid volume wckey wait wrap env-vars het-job job".split()
+    " treewidth uid mincpus wait-all-nodes oom-kill-step volume wckey wait wrap env-vars het-job job".split()
 )
 ALIASES = {
     "tasks": "ntasks", "tasks-per-node": "ntasks-per-node", "workdir": "chdir", "cpu_bind": "cpu-bind",
