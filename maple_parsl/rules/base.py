@@ -101,6 +101,10 @@ class Found:
     severity: Severity | None = None
 
 
+Check = Callable[[Subject], Iterator[Found]]
+"""Yields every place where a rule does not hold."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """One kind of fault.
@@ -123,6 +127,6 @@ class Rule:
     fix: str
     bad: str
     good: str
-    check: Callable[[Subject], Iterator[Found]] = field(repr=False)
+    check: Check = field(repr=False)
     needs_site: bool = False
     site: str | None = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.finding import Edit
+from maple_parsl.finding import Edit, Severity
 from maple_parsl.rules.asking import cite, kinds, row, submitted, texts
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Check, Found, Rule, Subject
 from maple_parsl.rules.gpu_requests import _any_gpu_option
 from maple_parsl.script.model import Command
 
@@ -65,7 +65,7 @@ def _no_gpu_option(subject: Subject) -> Iterator[Found]:
         flag = "--nv" if vendors == {"nvidia"} else "--rocm" if vendors == {"amd"} else None
         text = row(subject, command.place)
         line = command.place.line
-        edits = ()
+        edits: tuple[Edit, ...] = ()
         if flag and text.count(f"{words[0]} {verb}") == 1:
             edits = (
                 Edit(
@@ -163,8 +163,17 @@ _PYXIS = "https://github.com/NVIDIA/pyxis/issues/70; https://github.com/NVIDIA/e
 
 
 def _rule(
-    id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check, site=None
-) -> Rule:  # type: ignore[no-untyped-def]
+    id: str,
+    severity: Severity,
+    title: str,
+    why: str,
+    source: str,
+    fix: str,
+    bad: str,
+    good: str,
+    check: Check,
+    site: str | None = None,
+) -> Rule:
     return Rule(id, "CONTAINER_REF", severity, title, why, source, fix, bad, good, check, site is not None, site)
 
 

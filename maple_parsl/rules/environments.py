@@ -142,7 +142,7 @@ def _none(subject: Subject) -> Iterator[Found]:
         for part in launch.all:
             words = part.program if not part.launcher else part.command.words
             names = [w.value.text or "" for w in (*part.command.words, *part.program)]
-            found = next((n for n in names if (m := _PROGRAMS.match(n)) and "/" not in n), None)
+            found = next((n for n in names if _PROGRAMS.match(n) and "/" not in n), None)
             if found and words:
                 if found.startswith("python") and script.scheduler == "slurm":
                     return  # the system's python may be meant
@@ -184,7 +184,7 @@ def _not_exported(subject: Subject) -> Iterator[Found]:
             continue
         text = row(subject, made[-1].place)
         simple = re.match(rf"\s*{name}=\S+\s*(?:#.*)?\Z", text)
-        edits = ()
+        edits: tuple[Edit, ...] = ()
         if simple:
             line = made[-1].place.line
             edits = (Edit(first=line, last=line, text=text.replace(f"{name}=", f"export {name}=", 1), safe=True),)
@@ -278,7 +278,7 @@ RULES = (
         _remote,
     ),
     _rule(
-        "variable-not-exported",
+        "setting-not-exported",
         "warning",
         "a variable that processes read is not exported",
         "A plain assignment stays in the batch shell.",

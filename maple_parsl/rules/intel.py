@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from maple_parsl.finding import Severity
 from maple_parsl.rules.asking import change, cite, kinds, row
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Check, Found, Rule, Subject
 from maple_parsl.rules.networks import _last
 from maple_parsl.script.rankmap import LaunchRanks
 
@@ -152,8 +153,17 @@ _ZE = "https://oneapi-src.github.io/level-zero-spec/level-zero/latest/core/PROG.
 
 
 def _rule(
-    id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check, site=None
-) -> Rule:  # type: ignore[no-untyped-def]
+    id: str,
+    severity: Severity,
+    title: str,
+    why: str,
+    source: str,
+    fix: str,
+    bad: str,
+    good: str,
+    check: Check,
+    site: str | None = None,
+) -> Rule:
     return Rule(id, "INTEL_TILE_CCL", severity, title, why, source, fix, bad, good, check, False, site)
 
 

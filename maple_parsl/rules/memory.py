@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.finding import Edit
+from maple_parsl.finding import Edit, Severity
 from maple_parsl.rules.asking import alone, asked, cite, commands, effective, kinds, option, submitted, texts, whole
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Check, Found, Rule, Subject
 
 _THREE = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\Z", re.I)
@@ -130,8 +130,17 @@ _END = "srun python t.py\n"
 
 
 def _rule(
-    id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check, site=None
-) -> Rule:  # type: ignore[no-untyped-def]
+    id: str,
+    severity: Severity,
+    title: str,
+    why: str,
+    source: str,
+    fix: str,
+    bad: str,
+    good: str,
+    check: Check,
+    site: str | None = None,
+) -> Rule:
     return Rule(id, "MEMORY", severity, title, why, source, fix, bad, good, check, site is not None, site)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.finding import Edit
+from maple_parsl.finding import Edit, Severity
 from maple_parsl.rules.asking import change, cite, fewest, kinds, row
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Check, Found, Rule, Subject
 from maple_parsl.script.model import Assignment
 
 _NAMED = re.compile(r"(?:eth|eno|ens|enp|em|wlan|wlp|bond|ib|ibp|mlx|team|p\d+p)\d")
@@ -182,8 +182,17 @@ _NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"
 
 
 def _rule(
-    id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check, site=None
-) -> Rule:  # type: ignore[no-untyped-def]
+    id: str,
+    severity: Severity,
+    title: str,
+    why: str,
+    source: str,
+    fix: str,
+    bad: str,
+    good: str,
+    check: Check,
+    site: str | None = None,
+) -> Rule:
     return Rule(id, "NETWORK_IFACE", severity, title, why, source, fix, bad, good, check, site is not None, site)
 
 

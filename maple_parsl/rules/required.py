@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from maple_parsl.finding import Severity
 from maple_parsl.rules.asking import after_directives, cite, documents, effective, fewest, submitted
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Check, Found, Rule, Subject
 from maple_parsl.script.model import Place
 
 # Texts people leave for others to fill in.
@@ -153,8 +154,17 @@ _S = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --time=00:10:00\n#SBATCH --account
 
 
 def _rule(
-    id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check, site=None
-) -> Rule:  # type: ignore[no-untyped-def]
+    id: str,
+    severity: Severity,
+    title: str,
+    why: str,
+    source: str,
+    fix: str,
+    bad: str,
+    good: str,
+    check: Check,
+    site: str | None = None,
+) -> Rule:
     return Rule(
         id, "MISSING_REQUIRED_FIELD", severity, title, why, source, fix, bad, good, check, site is not None, site
     )

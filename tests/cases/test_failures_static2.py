@@ -28,7 +28,8 @@ UNKNOWN_SITE = frozenset(["qsub -l select=2:ncpus=48"])
 
 def _complete() -> Any:
     spec = importlib.util.spec_from_file_location("completing", HERE / "complete.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.complete
