@@ -73,6 +73,11 @@ def page(name: str) -> str:
     return f"{DOCUMENTATION}rules/{name}.html" if name else DOCUMENTATION
 
 
+def _shown(example: str) -> str:
+    """An example as a page can hold it: what cannot be seen is written out."""
+    return "".join(c if c in "\n\t" or c.isprintable() else f"<{ord(c):02x}>" for c in example.rstrip())
+
+
 def markdown(name: str) -> str:
     """A rule's page: what ``--explain`` prints, and what stands in docs/rules."""
     told = about(name)
@@ -89,9 +94,9 @@ def markdown(name: str) -> str:
     ]
     where = f" (at {told.site})" if told.site else ""
     if told.bad:
-        parts += [f"Reported{where}:", f"```bash\n{told.bad.rstrip()}\n```"]
+        parts += [f"Reported{where}:", f"```bash\n{_shown(told.bad)}\n```"]
     if told.good:
-        parts += ["Not reported:", f"```bash\n{told.good.rstrip()}\n```"]
+        parts += ["Not reported:", f"```bash\n{_shown(told.good)}\n```"]
     if told.id in rules():
         ignore = f"# maple: ignore[{told.id}] reason"
         parts.append(f"To keep one place as it is: `{ignore}` on its line, or on a line of its own before it.")

@@ -39,7 +39,7 @@ CHECK = Part(
         (str(BIN / "ruff"), "format", "--check", "."),
         (str(BIN / "mypy"),),
         (str(BIN / "lint-imports"),),
-        pytest("tests/unit", "tests/property", "tests/golden", workers=2),
+        pytest("tests/unit", "tests/cases", "tests/property", "tests/golden", workers=2),
     ),
     3,
 )
