@@ -70,11 +70,16 @@ class Detect(Facts):
 
 
 class Remote(Facts):
-    """How the site is reached from elsewhere (addresses only; nothing secret)."""
+    """How the site is reached from elsewhere (addresses only; nothing secret).
+
+    Attributes:
+        python: the interpreter at the other end of ssh, with Parsl.
+    """
 
     ssh: str | None = None
     globus_endpoint: str | None = None
     globus_required: tuple[str, ...] = ()
+    python: str | None = None
     note_for_users: str | None = None
 
 

@@ -353,7 +353,7 @@ def _token(state: State, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _server(scope: str) -> str:
-    return "funcx_service" if "funcx" in scope or "compute" in scope else "auth.globus.org"
+    return "auth.globus.org" if "auth.globus.org:" in scope or ":" not in scope else "funcx_service"
 
 
 def _userinfo(state: State, body: dict[str, Any]) -> dict[str, Any]:
