@@ -26,28 +26,28 @@ def expanded_root(text: str) -> str:
     """The folder for run directories, with ``~`` and ``$NAME`` as they are here; created when missing."""
     missing = [name for name in re.findall(r"\$\{?(\w+)", text) if name not in os.environ]
     if missing:
-        raise Refused("the folder %r names the variable %s, which is not set at the site" % (text, missing[0]))
+        raise Refused(f"the folder {text!r} names the variable {missing[0]}, which is not set at the site")
     root = os.path.expandvars(os.path.expanduser(text))
     if not os.path.isabs(root):
-        raise Refused("the folder %r is not an absolute path; write one, ~/... or $NAME/..." % text)
+        raise Refused(f"the folder {text!r} is not an absolute path; write one, ~/... or $NAME/...")
     root = os.path.normpath(root)
     if not re.match(r"/[\w./@+:,=-]*\Z", root):
-        raise Refused("the folder %r has characters that a batch script cannot take" % root)
+        raise Refused(f"the folder {root!r} has characters that a batch script cannot take")
     try:
         os.makedirs(root, mode=0o700, exist_ok=True)
         with open(os.path.join(root, MARK), "a"):
             pass
     except OSError as error:
-        raise Refused("the folder %s cannot be used: %s" % (root, error.strerror)) from None
+        raise Refused(f"the folder {root} cannot be used: {error.strerror}") from None
     return root
 
 
 def run_folder(root: str, run_id: str) -> str:
     """The directory of a run below a root that :func:`expanded_root` made."""
     if not _RUN.match(str(run_id)):
-        raise Refused("%r is not the id of a run" % str(run_id)[:100])
+        raise Refused(f"{str(run_id)[:100]!r} is not the id of a run")
     if not os.path.isabs(root) or not os.path.exists(os.path.join(root, MARK)):
-        raise Refused("%r is no folder for run directories" % str(root)[:300])
+        raise Refused(f"{str(root)[:300]!r} is no folder for run directories")
     return os.path.join(root, run_id)
 
 
@@ -56,7 +56,7 @@ def inside(folder: str, name: str) -> str:
     path = os.path.normpath(os.path.join(folder, name))
     real = os.path.realpath(path)
     if os.path.isabs(name) or not (real + os.sep).startswith(os.path.realpath(folder) + os.sep):
-        raise Refused("%r is not inside the run directory" % str(name)[:300])
+        raise Refused(f"{str(name)[:300]!r} is not inside the run directory")
     return path
 
 
@@ -106,7 +106,7 @@ def open_regular(path: str) -> Any:
 def stored(root: str, sha: str) -> str:
     """Where a file with this content is kept."""
     if not _SHA.match(str(sha)):
-        raise Refused("%r is not a SHA-256" % str(sha)[:100])
+        raise Refused(f"{str(sha)[:100]!r} is not a SHA-256")
     return os.path.join(root, STORE, sha)
 
 
@@ -150,6 +150,6 @@ def lay_out(root: str, folder: str, files: list[list[Any]]) -> None:
             with open(stored(root, sha), "rb") as file:
                 data = file.read()
         except OSError:
-            raise Refused("%s was not staged" % name) from None
+            raise Refused(f"{name} was not staged") from None
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         put(path, data, int(mode) & 0o755)

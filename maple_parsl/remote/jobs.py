@@ -24,7 +24,7 @@ def run_command(argv: list[str], deadline: float, locale: bool = True) -> dict[s
         environ = dict(environ, LC_ALL="C", LANG="C")
     path = shutil.which(argv[0], path=environ.get("PATH"))
     if path is None:
-        return {"started": False, "code": 127, "out": "", "err": "the command %s is not on PATH" % argv[0]}
+        return {"started": False, "code": 127, "out": "", "err": f"the command {argv[0]} is not on PATH"}
     process = subprocess.Popen(
         [path, *argv[1:]],
         stdin=subprocess.DEVNULL,
@@ -38,7 +38,7 @@ def run_command(argv: list[str], deadline: float, locale: bool = True) -> dict[s
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        return {"started": True, "code": None, "out": "", "err": "no answer within %g s" % deadline}
+        return {"started": True, "code": None, "out": "", "err": f"no answer within {deadline:g} s"}
     code = process.returncode
     return {"started": True, "code": code, "out": out.decode("utf-8", "replace"), "err": err.decode("utf-8", "replace")}
 
@@ -46,7 +46,7 @@ def run_command(argv: list[str], deadline: float, locale: bool = True) -> dict[s
 def scheduler_command(argv: list[str], deadline: float) -> dict[str, Any]:
     """A scheduler's command that asks or cancels; nothing else is run."""
     if not argv or argv[0] not in ALLOWED:
-        raise Refused("%r is not a command that is run for Maple" % argv[:1])
+        raise Refused(f"{argv[:1]!r} is not a command that is run for Maple")
     import pwd
 
     here = {"@UID@": str(os.getuid()), "@USER@": pwd.getpwuid(os.getuid()).pw_name}
@@ -69,7 +69,7 @@ def send(spec: dict[str, Any], script: str, folder: str) -> dict[str, Any]:
         from parsl.launchers.base import Launcher
         from parsl.providers import PBSProProvider, SlurmProvider
     except ImportError as error:
-        return {"state": "refused", "code": None, "said": "Parsl is missing in the Python of the site: %s" % error}
+        return {"state": "refused", "code": None, "said": f"Parsl is missing in the Python of the site: {error}"}
     base: Any = {"slurm": SlurmProvider, "pbs": PBSProProvider}[spec["kind"]]
     ended: list[dict[str, Any]] = []
 
@@ -116,7 +116,7 @@ def send(spec: dict[str, Any], script: str, folder: str) -> dict[str, Any]:
 
 def _unsent(error: Exception, ended: list[dict[str, Any]]) -> dict[str, Any]:
     if not ended:
-        return {"state": "refused", "code": None, "said": "Parsl at the site: %s: %s" % (type(error).__name__, error)}
+        return {"state": "refused", "code": None, "said": f"Parsl at the site: {type(error).__name__}: {error}"}
     last = ended[-1]
     if not last["started"]:
         return {"state": "refused", "code": None, "said": last["err"]}
@@ -126,7 +126,7 @@ def _unsent(error: Exception, ended: list[dict[str, Any]]) -> dict[str, Any]:
 def started(pid: int) -> str | None:
     """When a process began, in clock ticks; None when there is none."""
     try:
-        with open("/proc/%d/stat" % pid) as file:
+        with open(f"/proc/{pid}/stat") as file:
             fields = file.read().rpartition(")")[2].split()
     except (OSError, ValueError):
         return None

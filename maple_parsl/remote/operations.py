@@ -59,45 +59,58 @@ def stage(asked: dict[str, Any]) -> dict[str, Any]:
     return {"missing": missing(root, asked.get("hashes", []))}
 
 
+def _record(kind: str, asked: dict[str, Any]) -> str:
+    """The name of a record of one submission."""
+    return f"{kind}.{int(asked['number'])}.json"
+
+
 def submit(asked: dict[str, Any]) -> dict[str, Any]:
     """Fill the run directory and submit its script, once for each number however often this is called."""
-    root, number = asked["root"], int(asked["number"])
+    root = asked["root"]
     folder = run_folder(root, asked["run"])
     keep(root, asked.get("contents", {}))
     lay_out(root, folder, asked["files"])
-    done = _submitted(folder, number)
+    done = _submitted(folder, asked)
     if done is not None:
         return done
-    intent = {"job_name": asked["spec"]["job_name"], "at": time.time(), "host": socket.gethostname(), "pid": os.getpid()}
-    if not create(os.path.join(folder, "intent.%d.json" % number), intent):
-        held = read_json(os.path.join(folder, "intent.%d.json" % number)) or {}
+    intent = {
+        "job_name": asked["spec"]["job_name"],
+        "at": time.time(),
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+    }
+    if not create(os.path.join(folder, _record("intent", asked)), intent):
+        held = read_json(os.path.join(folder, _record("intent", asked))) or {}
         if held.get("withdrawn"):
             return {"state": "withdrawn", "said": "this submission was given up before it arrived"}
-        return _submitted(folder, number) or {"state": "doubt", "said": "the same submission is under way, or was cut short"}
+        return _submitted(folder, asked) or {
+            "state": "doubt",
+            "said": "the same submission is under way, or was cut short",
+        }
     answer = send(asked["spec"], inside(folder, asked["script"]), folder)
     if answer["state"] == "submitted":
-        create(os.path.join(folder, "submitted.%d.json" % number), dict(answer, at=time.time()))
+        create(os.path.join(folder, _record("submitted", asked)), dict(answer, at=time.time()))
     elif answer["state"] == "refused":
-        create(os.path.join(folder, "refused.%d.json" % number), answer)
+        create(os.path.join(folder, _record("refused", asked)), answer)
     return answer
 
 
-def _submitted(folder: str, number: int) -> dict[str, Any] | None:
-    done = read_json(os.path.join(folder, "submitted.%d.json" % number))
+def _submitted(folder: str, asked: dict[str, Any]) -> dict[str, Any] | None:
+    done = read_json(os.path.join(folder, _record("submitted", asked)))
     if done is not None:
         return {"state": "submitted", "job_id": done["job_id"]}
     owner = claim(folder)
     if owner is not None:
         return {"state": "submitted", "job_id": owner}
-    refused = read_json(os.path.join(folder, "refused.%d.json" % number))
+    refused = read_json(os.path.join(folder, _record("refused", asked)))
     return refused if isinstance(refused, dict) else None
 
 
 def lookup(asked: dict[str, Any]) -> dict[str, Any]:
     """What the run directory says of a submission."""
     folder = run_folder(asked["root"], asked["run"])
-    found = _submitted(folder, int(asked["number"])) or {"state": "unknown"}
-    intent = read_json(os.path.join(folder, "intent.%d.json" % int(asked["number"])))
+    found = _submitted(folder, asked) or {"state": "unknown"}
+    intent = read_json(os.path.join(folder, _record("intent", asked)))
     return dict(found, intent=intent is not None, withdrawn=bool(intent and intent.get("withdrawn")))
 
 
@@ -105,7 +118,7 @@ def withdraw(asked: dict[str, Any]) -> dict[str, Any]:
     """Give a submission up that has not arrived: should it arrive later, it does nothing."""
     folder = run_folder(asked["root"], asked["run"])
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    path = os.path.join(folder, "intent.%d.json" % int(asked["number"]))
+    path = os.path.join(folder, _record("intent", asked))
     create(path, {"withdrawn": True, "at": time.time()})
     return {"withdrawn": bool((read_json(path) or {}).get("withdrawn"))}
 
@@ -134,7 +147,7 @@ def status(asked: dict[str, Any]) -> dict[str, Any]:
                 size += len(text)
                 found["files"][name] = [stamp, text]
         runs[one["run"]] = found
-    commands = [scheduler_command(argv, float(asked.get("deadline", 20))) for argv in asked.get("commands", [])]
+    commands = [scheduler_command(argv, float(asked.get("limit", 20))) for argv in asked.get("commands", [])]
     return {"now": time.time(), "runs": runs, "commands": commands, "local": local_jobs(asked.get("local", []))}
 
 
@@ -144,7 +157,7 @@ def _watched(folder: str) -> list[str]:
     if os.path.isdir(attempts):
         for attempt in sorted(os.listdir(attempts), key=lambda text: (len(text), text))[-2:]:
             if attempt.isdigit():
-                names += ["attempts/%s/%s" % (attempt, name) for name in ("exit.json", "limit", "requeued", "failure.json")]
+                names += [f"attempts/{attempt}/{name}" for name in ("exit.json", "limit", "requeued", "failure.json")]
     return names
 
 
@@ -153,7 +166,7 @@ def _stamp(path: str) -> str | None:
         seen = os.stat(path)
     except OSError:
         return None
-    return "%d.%d" % (seen.st_mtime_ns, seen.st_size)
+    return f"{seen.st_mtime_ns}.{seen.st_size}"
 
 
 def _text(path: str) -> str:
@@ -169,19 +182,16 @@ def _text(path: str) -> str:
 
 def log_size(folder: str) -> int:
     """Bytes of the log so far."""
-    for name in LOGS:
-        try:
-            return os.stat(os.path.join(folder, name)).st_size
-        except OSError:
-            continue
-    return 0
+    paths = [os.path.join(folder, name) for name in LOGS]
+    sizes = [os.path.getsize(path) for path in paths if os.path.exists(path)]
+    return sizes[0] if sizes else 0
 
 
 def read(asked: dict[str, Any]) -> dict[str, Any]:
     """Part of a file of a run (its log where none is named), from a byte offset on."""
     folder = run_folder(asked["root"], asked["run"])
     if not os.path.isdir(folder):
-        raise Refused("the run directory %s is gone" % folder)
+        raise Refused(f"the run directory {folder} is gone")
     name = asked.get("name")
     if name is None:
         name = next((one for one in LOGS if os.path.exists(os.path.join(folder, one))), LOGS[0])
@@ -200,7 +210,7 @@ def read(asked: dict[str, Any]) -> dict[str, Any]:
 
 def command(asked: dict[str, Any]) -> dict[str, Any]:
     """A scheduler's command that asks or cancels."""
-    return scheduler_command(asked["argv"], float(asked.get("deadline", 30)))
+    return scheduler_command(asked["argv"], float(asked.get("limit", 30)))
 
 
 def cancel(asked: dict[str, Any]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, st
     """
     store = store or Store()
     cwd = catalogue.cwd
-    _sound(plan, terms.force)
+    sound(plan, terms.force)
     check_script(plan, cwd)
     granted = inside.allocation(plan.scheduler, catalogue.environ) if terms.here else None
     if granted is not None:
@@ -84,14 +84,19 @@ def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms,
         As :func:`start`, without those of the scheduler.
     """
     store = store or Store()
-    _sound(plan, terms.force)
+    sound(plan, terms.force)
     chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, environ=catalogue.environ)
     bound = plan.at(chosen)
     prepare(bound, catalogue.cwd)
     return Run(store.add(bound, submits=False), store)
 
 
-def _sound(plan: Plan, force: bool) -> None:
+def sound(plan: Plan, force: bool) -> None:
+    """Pass when the plan has no findings of severity error, or they are accepted.
+
+    Raises:
+        ComposeError: it has.
+    """
     errors = [finding for finding in plan.findings if finding.severity == "error"]
     if errors and not force:
         raise ComposeError(

@@ -59,8 +59,8 @@ class Globus:
             return future.result(max(0.0, end - time.monotonic()))
         except TimeoutError:
             raise TransportError(
-                f"no answer from endpoint {self.endpoint} within {deadline:g} s; what was asked may have happened or may"
-                " happen later, ask again"
+                f"no answer from endpoint {self.endpoint} within {deadline:g} s; what was asked may have happened, or"
+                " may happen later, ask again"
             ) from None
         except TransportError:
             raise
@@ -87,7 +87,9 @@ class Globus:
         try:
             said = within(deadline, lambda: client().get_endpoint_status(self.endpoint))
         except TimeoutError:
-            raise TransportError(f"the Globus Compute service does not answer within {deadline:g} s", certain=True) from None
+            raise TransportError(
+                f"the Globus Compute service does not answer within {deadline:g} s", certain=True
+            ) from None
         except Exception as error:
             raise explained(error, self.endpoint) from None
         return bool(said.get("status") == "online")
@@ -97,7 +99,9 @@ class Globus:
         try:
             return dict(within(deadline, lambda: client().get_endpoint_metadata(self.endpoint)))
         except TimeoutError:
-            raise TransportError(f"the Globus Compute service does not answer within {deadline:g} s", certain=True) from None
+            raise TransportError(
+                f"the Globus Compute service does not answer within {deadline:g} s", certain=True
+            ) from None
         except Exception as error:
             raise explained(error, self.endpoint) from None
 
@@ -180,5 +184,5 @@ def _let_go(executor: Any) -> None:
 
 @atexit.register
 def _close() -> None:
-    for executor in list(_executors):
+    for executor in tuple(_executors):
         _let_go(executor)

@@ -28,7 +28,9 @@ def explained(error: BaseException, endpoint: str) -> TransportError:
     if isinstance(error, TransportError):
         return error
     status = getattr(error, "http_status", None)
-    said = " ".join(str(getattr(error, "message", None) or error).split())
+    raw = getattr(error, "raw_json", None)
+    reason = raw.get("reason") or raw.get("message") if isinstance(raw, dict) else None
+    said = " ".join(str(reason or getattr(error, "message", None) or error).split())
     name = f"endpoint {endpoint}"
     if isinstance(status, int):
         what, certain = _STATUS.get(status, ("the service is in trouble: ask again later", False))

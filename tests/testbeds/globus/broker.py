@@ -24,7 +24,9 @@ class Broker:
         for name in ("mnesia", "log", "home"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         (self.folder / "plugins").write_text("[].\n")
-        (self.folder / "rabbitmq.conf").write_text("vm_memory_high_watermark.absolute = 1GB\ndisk_free_limit.absolute = 50MB\n")
+        (self.folder / "rabbitmq.conf").write_text(
+            "vm_memory_high_watermark.absolute = 1GB\ndisk_free_limit.absolute = 50MB\n"
+        )
         env = {
             "HOME": str(self.folder / "home"),
             "RABBITMQ_NODENAME": "stand@localhost",

@@ -51,7 +51,9 @@ def _client(stand: Stand) -> dict[str, str]:
     commands = folder / "bin"
     commands.mkdir(exist_ok=True)
     maple = commands / "maple"
-    maple.write_text(f'#!/bin/sh\nexec {sys.executable} -c "import sys; from maple_parsl.cli import main; sys.exit(main())" "$@"\n')
+    maple.write_text(
+        f'#!/bin/sh\nexec {sys.executable} -c "import sys; from maple_parsl.cli import main; sys.exit(main())" "$@"\n'
+    )
     maple.chmod(0o755)
     return {**environ, "PATH": f"{commands}:{environ['PATH']}", "PS1": "(stand) $ "}
 
@@ -78,7 +80,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             stand = _up(args)
             try:
                 print(WELCOME)
-                return _run(stand, ["bash", "--norc"], stand.prefix / CLIENT if (stand.prefix / CLIENT).exists() else None)
+                return _run(
+                    stand, ["bash", "--norc"], stand.prefix / CLIENT if (stand.prefix / CLIENT).exists() else None
+                )
             finally:
                 stand.remove()
         elif args.command == "exec":

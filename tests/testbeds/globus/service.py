@@ -21,6 +21,7 @@ from typing import Any
 import pika
 from globus_compute_common.messagepack import pack, unpack
 from globus_compute_common.messagepack.message_types import EPStatusReport, Result, Task
+from globus_compute_sdk.serialize import ComputeSerializer
 
 IDENTITY = "6d6f6d65-6d61-706c-8000-000000000001"
 EXCHANGE = "stand"
@@ -140,7 +141,7 @@ class State:
                 "status": "failed" if failed else "success",
                 "exception" if failed else "result": message.data,
                 "completion_t": str(time.time()),
-                "details": message.details.model_dump() if message.details else None,
+                "details": message.details,
             }
             return str(task["task_group_id"])
 
@@ -174,7 +175,12 @@ class State:
         self.broker.declare(commands)
         with self.lock:
             old = self.endpoints.get(endpoint_id, {})
-            self.endpoints[endpoint_id] = {**body, "uuid": endpoint_id, "seen": time.time(), "period": old.get("period", 30)}
+            self.endpoints[endpoint_id] = {
+                **body,
+                "uuid": endpoint_id,
+                "seen": time.time(),
+                "period": old.get("period", 30),
+            }
         return {
             "endpoint_id": endpoint_id,
             "command_queue_info": {"connection_url": self.url, "queue": commands},
@@ -309,6 +315,9 @@ def _version(state: State, body: dict[str, Any]) -> dict[str, Any]:
 
 def _function(state: State, body: dict[str, Any]) -> dict[str, Any]:
     made = str(uuid.uuid4())
+    if not body.get("serialized", True):  # source text: framed here as the SDK frames a function's source
+        code = f"st\n{body['function_name']}:{body['function_code']}"
+        body = {**body, "function_code": ComputeSerializer.pack_buffers([code])}
     state.functions[made] = body
     return {"function_uuid": made}
 
@@ -325,7 +334,9 @@ def _metadata(state: State, body: dict[str, Any], endpoint_id: str) -> dict[str,
 
 
 def _endpoints(state: State, body: dict[str, Any]) -> list[Any]:
-    return [{"uuid": key, "name": value.get("endpoint_name"), "owner": IDENTITY} for key, value in state.endpoints.items()]
+    return [
+        {"uuid": key, "name": value.get("endpoint_name"), "owner": IDENTITY} for key, value in state.endpoints.items()
+    ]
 
 
 def _group(state: State, body: dict[str, Any], group: str) -> dict[str, Any]:
@@ -378,7 +389,11 @@ _ROUTES: list[tuple[str, str, Any]] = [
     (r"/v2/oauth2/token", "POST", _token),
     (r"/v2/oauth2/userinfo", "GET", _userinfo),
     (r"/stand/faults", "POST", _add_fault),
-    (r"/stand/calls", "GET", lambda s, b: {"calls": s.calls, "children": [{**c, "runtime": None} for c in s.children.values()]}),
+    (
+        r"/stand/calls",
+        "GET",
+        lambda s, b: {"calls": s.calls, "children": [{**c, "runtime": None} for c in s.children.values()]},
+    ),
 ]
 
 
@@ -405,7 +420,9 @@ class Handler(BaseHTTPRequestHandler):
             if "body" in fault:
                 return self._send(fault.get("status", 200), fault["body"].encode(), fault.get("type", "text/html"))
             if "status" in fault:
-                refused = Refused(fault["status"], fault.get("code", "STAND_FAULT"), fault.get("reason", "as the test said"))
+                refused = Refused(
+                    fault["status"], fault.get("code", "STAND_FAULT"), fault.get("reason", "as the test said")
+                )
                 return self._send(refused.status, json.dumps(refused.body).encode())
         try:
             if length > LARGEST and not path.startswith("/stand/"):

@@ -302,5 +302,3 @@ def version() -> str:
         [str(ENVIRONMENT / "bin/globus-compute-endpoint"), "version"], capture_output=True, text=True, check=False
     )
     return done.stdout.strip()
-
-
