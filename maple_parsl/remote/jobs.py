@@ -74,7 +74,7 @@ def send(spec: dict[str, Any], script: str, folder: str) -> dict[str, Any]:
     ended: list[dict[str, Any]] = []
 
     class Verbatim(Launcher):  # type: ignore[misc]
-        def __call__(self, command: str, tasks_per_node: int, nodes_per_block: int) -> str:
+        def __call__(self, command: str, *shape: Any, **more: Any) -> str:
             return command
 
     class Provider(base):  # type: ignore[misc]
@@ -139,18 +139,20 @@ def start_here(script: str, folder: str) -> dict[str, Any]:
         'read -r line <"/proc/$$/stat"; fields=(${line##*) })\n'
         'export MAPLE_LOCAL_ID="local-$$-${fields[19]}"\necho "$MAPLE_LOCAL_ID"\nexec bash "$1" >>"$2" 2>&1'
     )
-    process = subprocess.Popen(
-        ["bash", "-c", line, "maple", script, os.path.join(folder, "log.txt")],
+    # a shell in between, so that this process is not the parent that would have to wait for it
+    words = ["bash", "-c", 'setsid bash -c "$@" &', "maple", line, "maple", script, os.path.join(folder, "log.txt")]
+    done = subprocess.run(
+        words,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=submission_environment(os.environ, here=True),
-        start_new_session=True,
+        timeout=60,
+        check=False,
     )
-    assert process.stdout is not None
-    job_id = process.stdout.readline().decode().strip()
+    job_id = done.stdout.decode().strip()
     if not job_id:
-        return {"state": "refused", "code": process.wait(), "said": "no process could be started"}
+        return {"state": "refused", "code": done.returncode, "said": "no process could be started"}
     return {"state": "submitted", "job_id": job_id, "host": socket.gethostname()}
 
 
@@ -169,10 +171,5 @@ def cancel_here(job_id: str, grace: int = 30) -> None:
         return
     pid = int(job_id.split("-")[1])
     os.killpg(pid, signal.SIGTERM)
-    subprocess.Popen(
-        ["bash", "-c", 'sleep "$2"; kill -s KILL -- "-$1" 2>/dev/null', "maple", str(pid), str(grace)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    line = '(trap "" TERM; sleep "$2"; kill -s KILL -- "-$1") >/dev/null 2>&1 &'
+    subprocess.run(["setsid", "bash", "-c", line, "maple", str(pid), str(grace)], stdin=subprocess.DEVNULL, check=False)
