@@ -22,6 +22,13 @@ _BOOT += "sys.stdout.write('\\n@maple@'+n['entry'](d[1])+'\\n')"
 class Transport(Protocol):
     """A way to a site."""
 
+    def ready(self) -> None:
+        """Pass when the way is open; nothing is sent to the site.
+
+        Raises:
+            TransportError: it is not; the message says how to open it.
+        """
+
     def call(self, op: str, *, deadline: float = DEADLINE, **asked: Any) -> dict[str, Any]:
         """Do one of :data:`maple_parsl.remote.operations.OPERATIONS` there.
 
@@ -89,6 +96,9 @@ class Here:
 
     def __init__(self, python: str = "python3") -> None:
         self._python = python
+
+    def ready(self) -> None:
+        """Always: this machine is here."""
 
     def call(self, op: str, *, deadline: float = DEADLINE, **asked: Any) -> dict[str, Any]:
         """See :class:`Transport`."""

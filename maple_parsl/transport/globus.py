@@ -79,6 +79,14 @@ class Globus:
         made: Future[Any] = executor.submit_to_registered_function(function, args=arguments)
         return made
 
+    def ready(self) -> None:
+        """Pass when the service calls the endpoint online."""
+        if not self.online():
+            raise TransportError(
+                f"endpoint {self.endpoint} is offline; start it at the site: globus-compute-endpoint start NAME --detach",
+                certain=True,
+            )
+
     def online(self, deadline: float = 20.0) -> bool:
         """Whether the service calls the endpoint online: its process at the site lives.
 

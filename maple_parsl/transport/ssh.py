@@ -32,17 +32,13 @@ class Ssh:
 
     def call(self, op: str, *, deadline: float = DEADLINE, **asked: Any) -> dict[str, Any]:
         """See :class:`~maple_parsl.transport.base.Transport`."""
-        self.check()
+        self.ready()
         # ProxyCommand=false: should the connection vanish this moment, no other is opened.
         words = (*self._words, "-o", "ProxyCommand=false", "--", self._host, boot_command(self._python))
         return piped(words, op, asked, deadline, self._host)
 
-    def check(self) -> None:
-        """Pass when the user's connection is open.
-
-        Raises:
-            TransportError: it is not; the message says how to open it.
-        """
+    def ready(self) -> None:
+        """Pass when the user's connection is open."""
         try:
             done = subprocess.run(
                 [*self._words, "-O", "check", "--", self._host],

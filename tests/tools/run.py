@@ -48,11 +48,14 @@ PARTS = (
     Part(
         "main job",
         (
-            pytest("tests/integration", "--ignore=tests/integration/slurm", workers=2),
+            pytest(
+                "tests/integration", "--ignore=tests/integration/slurm", "--ignore=tests/integration/globus", workers=2
+            ),
             pytest("tests/integration/slurm"),
         ),
         14,
     ),
+    Part("globus compute", (pytest("tests/integration/globus", seconds=900),), 8),
     Part("package", (pytest("tests/package"),), 4),
 )
 

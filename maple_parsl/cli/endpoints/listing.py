@@ -66,7 +66,7 @@ def state_of(kind: str, address: str) -> str:
             return "online" if Globus(address).online() else "offline"
         from maple_parsl.transport.ssh import Ssh
 
-        Ssh(address).check()
+        Ssh(address).ready()
     except MapleError as error:
         return str(error)
     return "connected"

@@ -34,7 +34,9 @@ def start(
     sound(plan, terms.force)
     program = _program(plan, catalogue.cwd)
     cost.check(plan, record.site.defaults, max_node_hours=terms.max_node_hours, yes=terms.yes, ask=terms.ask)
-    root = connect(via).call("where", deadline=ASK_SECONDS, root=root_of(record, terms))["root"]
+    way = connect(via)
+    way.ready()
+    root = way.call("where", deadline=ASK_SECONDS, root=root_of(record, terms))["root"]
     run_id = new_id()
     run_dir = f"{root}/{run_id}"
     bound = plan.at(RunPlace(run_id=run_id, run_dir=run_dir, work_dir=f"{run_dir}/work" if program else run_dir))
