@@ -83,7 +83,7 @@ class Globus:
         """Pass when the service calls the endpoint online."""
         if not self.online():
             raise TransportError(
-                f"endpoint {self.endpoint} is offline; start it at the site: globus-compute-endpoint start NAME --detach",
+                f"endpoint {self.endpoint} is offline; start it there: globus-compute-endpoint start NAME --detach",
                 certain=True,
             )
 

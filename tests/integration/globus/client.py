@@ -14,7 +14,11 @@ from typing import Any
 from tests.testbeds.globus import Stand
 
 MAPLE = "import sys; from maple_parsl.cli import main; sys.exit(main())"
-JOB = "import os, time\nprint('rank', os.environ['RANK'], 'here', flush=True)\ntime.sleep({seconds})\nprint('end', flush=True)\n"
+JOB = """import os, time
+print('rank', os.environ['RANK'], 'here', flush=True)
+time.sleep({seconds})
+print('end', flush=True)
+"""
 SECONDS = 240.0
 
 

@@ -242,7 +242,9 @@ class Stand:
         sites.mkdir(parents=True, exist_ok=True)
         for name in self.places:
             text = (SITES / f"{name}.toml").read_text()
-            text = text.replace("@ENDPOINT@", self.endpoint_id(name)).replace("@HOME@", str(self.home(name)))
+            said = {"@ENDPOINT@": self.endpoint_id(name), "@HOME@": str(self.home(name)), "@MODEL@": "tiny"}
+            for mark, value in said.items():
+                text = text.replace(mark, value)
             (sites / f"{name}.toml").write_text(text)
         shared = ROOT / "tests/testbeds/slurm/sites/slurm-stand.toml"
         return {
