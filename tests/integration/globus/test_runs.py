@@ -57,7 +57,7 @@ def test_the_scheduler_s_refusal_is_told_in_its_own_words(client: Client) -> Non
 
 
 def test_one_call_tells_all_runs(client: Client) -> None:
-    started = [str(client.json(*client.job(20), "--no-wait")["run"]) for _ in range(2)]
+    started = [str(client.json(*client.job(150), "--no-wait")["run"]) for _ in range(2)]
     client.until(started[0], "running")
     client.until(started[1], "running")
     before = len([call for call in client.stand.calls() if call[2].endswith("/submit")])

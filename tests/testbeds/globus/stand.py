@@ -225,6 +225,14 @@ class Stand:
         found = self.bed.run(["pgrep", "-u", str(UID), "-f", pattern], cwd="/", check=False)
         return [int(word) for word in found.stdout.split()]
 
+    def core_process(self, name: str) -> list[int]:
+        """The endpoint itself, which runs no calls."""
+        return self.processes(rf"Globus Compute Endpoint \*\(.*, {name}\)")
+
+    def user_process(self, name: str) -> list[int]:
+        """Its child that runs the calls."""
+        return self.processes(rf"uep\.{self.endpoint_id(name)}\.")
+
     def kill(self, pids: Sequence[int], signal: str = "KILL") -> None:
         if pids:
             self.bed.run(["kill", f"-{signal}", *map(str, pids)], cwd="/", check=False)
