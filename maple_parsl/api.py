@@ -61,6 +61,7 @@ def run(
     run_root: str | None = None,
     cwd: str | Path | None = None,
     via: str | None = None,
+    run_id: str | None = None,
     ask: Callable[[str], bool] | None = None,
     show: Callable[[Plan], None] | None = None,
     **fields: Any,
@@ -76,6 +77,8 @@ def run(
         run_root: folder for run directories, on a file system all nodes see.
         via: how the site is reached: ``here``, ``globus``, ``ssh``, or with an address (``globus:UUID``,
             ``ssh:HOST``). By default this machine when it is the site, else what your file of the site names.
+        run_id: the id the run gets (letters, digits, dashes), for a program that must find it again after a kill:
+            when the store has a run of that id, that is returned and nothing is started.
         ask: puts a question to a person. show: is handed the plan before anything happens.
 
     Raises:
@@ -83,6 +86,8 @@ def run(
     """
     from maple_parsl.runs.start import Terms, rehearse, start
 
+    if run_id is not None and (known := _known(run_id)):
+        return known
     catalogue = _catalogue(cwd)
     made = request if request is not None else _request(model, paradigm, site, fields)
     if here:
@@ -91,7 +96,7 @@ def run(
     planned, record = _composed(made, catalogue, away=way is not None)
     if show is not None:
         show(planned)
-    terms = Terms(yes, ask, max_node_hours, force, here, run_root)
+    terms = Terms(yes, ask, max_node_hours, force, here, run_root, run_id)
     if way is not None and not dry_run:
         from maple_parsl.runs.away.start import start as start_away
 
@@ -133,6 +138,18 @@ def _catalogue(cwd: str | Path | None) -> Catalogue:
     from maple_parsl.catalogue import Catalogue
 
     return Catalogue.load(os.environ, Path(os.path.abspath(cwd or current())))
+
+
+def _known(run_id: str) -> Run | None:
+    """The run of exactly that id, if the store has it."""
+    from maple_parsl.errors import RequestError
+    from maple_parsl.runs.run import Run
+    from maple_parsl.runs.store import RUN_ID, Store
+
+    if not RUN_ID.match(run_id):
+        raise RequestError(f"{run_id!r} cannot be the id of a run; use 6 to 61 small letters, digits and dashes")
+    store = Store()
+    return Run.open(run_id, store) if run_id in store.ids() else None
 
 
 def _way(request: Request, catalogue: Catalogue, via: str | None, here: bool) -> Via | None:

@@ -73,9 +73,8 @@ def validated(config: Mapping[str, Any], schema: Mapping[str, Any] | str | None,
     except (ValueError, TypeError, jsonschema.exceptions.SchemaError) as error:
         raise ConfigurationError(f"the schema of {where} cannot be read: {str(error)[:200]}") from None
     if faults:
-        told = "\n".join(
-            f"  - {'.'.join(map(str, fault.path)) or 'as a whole'}: {fault.message[:300]}" for fault in faults
-        )
+        rows = [(".".join(map(str, fault.path)) or "as a whole", fault.message[:300]) for fault in faults]
+        told = "\n".join(f"  - {place}: {message}" for place, message in rows)
         raise ConfigurationError(
             f"{where} does not take this plan's values; nothing was sent:\n{told}\nAsk its administrators for the"
             " variable, or use an endpoint of your own (maple endpoints setup)"

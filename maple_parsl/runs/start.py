@@ -28,6 +28,7 @@ class Terms:
         yes: the cost is confirmed. ask: puts a question to a person, where one is there.
         max_node_hours: limit of this run. force: also with findings of severity error.
         here: in the allocation this process is in. run_root: folder for run directories.
+        run_id: the id the run gets, instead of a new one.
     """
 
     yes: bool = False
@@ -36,6 +37,7 @@ class Terms:
     force: bool = False
     here: bool = False
     run_root: str | None = None
+    run_id: str | None = None
 
 
 def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store | None = None) -> Run:
@@ -57,7 +59,7 @@ def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, st
         inside.check(plan, granted)
     else:
         whereabouts.check(catalogue, record)
-    chosen = place(plan, record.site, cwd=cwd, run_root=terms.run_root, environ=catalogue.environ)
+    chosen = place(plan, record.site, cwd=cwd, run_root=terms.run_root, run_id=terms.run_id, environ=catalogue.environ)
     if granted is None:
         cost.check(plan, record.site.defaults, max_node_hours=terms.max_node_hours, yes=terms.yes, ask=terms.ask)
     bound = plan.at(chosen)
@@ -85,7 +87,9 @@ def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms,
     """
     store = store or Store()
     sound(plan, terms.force)
-    chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, environ=catalogue.environ)
+    chosen = place(
+        plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, run_id=terms.run_id, environ=catalogue.environ
+    )
     bound = plan.at(chosen)
     prepare(bound, catalogue.cwd)
     return Run(store.add(bound, submits=False), store)

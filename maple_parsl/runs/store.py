@@ -36,7 +36,7 @@ from maple_parsl.runs import files, process
 from maple_parsl.transport.via import Via
 
 FORMAT = 1
-_ID = re.compile(r"[a-z0-9][a-z0-9-]{5,60}\Z")
+RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{5,60}\Z")
 _INTENT = re.compile(r"intent\.(\d{1,4})\.json\Z")
 
 
@@ -223,7 +223,7 @@ class Store:
             return []
         except OSError as error:
             raise files.explained(self.runs, error, "read") from None
-        return sorted(name for name in names if _ID.match(name))
+        return sorted(name for name in names if RUN_ID.match(name))
 
     def open(self, prefix: str) -> Entry:
         """The run whose id starts with ``prefix``, or whose random part does.

@@ -37,7 +37,7 @@ def start(
     way = connect(via)
     way.ready()
     root = way.call("where", deadline=ASK_SECONDS, root=root_of(record, terms))["root"]
-    run_id = new_id()
+    run_id = terms.run_id or new_id()
     run_dir = f"{root}/{run_id}"
     bound = plan.at(RunPlace(run_id=run_id, run_dir=run_dir, work_dir=f"{run_dir}/work" if program else run_dir))
     building = store.root / f".{run_id}.bundle"
