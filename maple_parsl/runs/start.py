@@ -11,7 +11,7 @@ from pathlib import Path
 
 from maple_parsl.catalogue import Catalogue, SiteRecord
 from maple_parsl.errors import ComposeError, MapleError
-from maple_parsl.plan import Plan
+from maple_parsl.plan import Plan, RunPlace
 from maple_parsl.runs import cost, inside, submit, whereabouts
 from maple_parsl.runs.backend import backend
 from maple_parsl.runs.place import place
@@ -59,7 +59,7 @@ def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, st
         inside.check(plan, granted)
     else:
         whereabouts.check(catalogue, record)
-    chosen = place(plan, record.site, cwd=cwd, run_root=terms.run_root, run_id=terms.run_id, environ=catalogue.environ)
+    chosen = _placed(plan, record, catalogue, terms)
     if granted is None:
         cost.check(plan, record.site.defaults, max_node_hours=terms.max_node_hours, yes=terms.yes, ask=terms.ask)
     bound = plan.at(chosen)
@@ -93,6 +93,11 @@ def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms,
     bound = plan.at(chosen)
     prepare(bound, catalogue.cwd)
     return Run(store.add(bound, submits=False), store)
+
+
+def _placed(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms) -> RunPlace:
+    asked = {"run_root": terms.run_root, "run_id": terms.run_id}
+    return place(plan, record.site, cwd=catalogue.cwd, environ=catalogue.environ, **asked)
 
 
 def sound(plan: Plan, force: bool) -> None:
