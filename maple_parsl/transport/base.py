@@ -63,7 +63,8 @@ def opened(text: Any, op: str) -> dict[str, Any]:
         raise TransportError(f"the site's answer to {op!r} cannot be read: {error}") from None
     if not good:
         raise TransportError(f"the site refused: {value}", certain=True)
-    return dict(value)
+    assert isinstance(value, dict)
+    return value
 
 
 def within(seconds: float, work: Callable[[], T]) -> T:
