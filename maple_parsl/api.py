@@ -97,10 +97,10 @@ def run(
     if show is not None:
         show(planned)
     terms = Terms(yes, ask, max_node_hours, force, here, run_root, run_id)
-    if way is not None and not dry_run:
+    if way is not None:
         from maple_parsl.runs.away.start import start as start_away
 
-        return start_away(planned, record, catalogue, terms, way)
+        return start_away(planned, record, catalogue, terms, way, submits=not dry_run)
     launch = rehearse if dry_run else start
     return launch(planned, record, catalogue, terms)
 

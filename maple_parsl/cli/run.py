@@ -105,7 +105,7 @@ def _rehearsed(run: Run, json: bool) -> int:
             {"run": run.id, "job_id": None, "state": "not_submitted", "run_dir": str(run.run_dir), "dry_run": True}
         )
     else:
-        print(f"nothing was submitted; the script is {run.run_dir}/script.sh")
+        print(f"nothing was submitted; the script is {run.script}")
     return 0
 
 

@@ -114,6 +114,11 @@ class Run:
         return self.run_dir if self.summary.via is None else self.entry.folder / "site"
 
     @property
+    def script(self) -> Path:
+        """The script as it was, or would be, submitted."""
+        return (self.run_dir if self.summary.via is None else self.entry.folder / "bundle") / "script.sh"
+
+    @property
     def state(self) -> RunState:
         """Where it stands, in one word."""
         return self.status().state
@@ -276,10 +281,11 @@ class Run:
             )
         if (self.entry.folder / "cancelled.json").exists():
             raise RequestError(f"run {self.id} was cancelled; start a new run instead")
-        script = (self.run_dir if self.summary.via is None else self.entry.folder / "bundle") / "script.sh"
-        if not script.exists():
-            raise StoreError(f"{script} is gone, and with it what would be submitted; start a new run")
-        submit.submit(self.entry, self.plan, script, self._backend.scheduler(), number=self.entry.submissions() + 1)
+        if not self.script.exists():
+            raise StoreError(f"{self.script} is gone, and with it what would be submitted; start a new run")
+        submit.submit(
+            self.entry, self.plan, self.script, self._backend.scheduler(), number=self.entry.submissions() + 1
+        )
         return self
 
     def __repr__(self) -> str:

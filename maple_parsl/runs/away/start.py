@@ -16,16 +16,22 @@ from maple_parsl.runs.backend import backend
 from maple_parsl.runs.place import new_id
 from maple_parsl.runs.run import Run
 from maple_parsl.runs.start import Terms, sound
-from maple_parsl.runs.store import Entry, Store
+from maple_parsl.runs.store import Store
 from maple_parsl.transport import Via, connect
 
 BUNDLE = "bundle"
 
 
 def start(
-    plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, via: Via, store: Store | None = None
+    plan: Plan,
+    record: SiteRecord,
+    catalogue: Catalogue,
+    terms: Terms,
+    via: Via,
+    store: Store | None = None,
+    submits: bool = True,
 ) -> Run:
-    """Submit a plan at its site.
+    """Submit a plan at its site; short of the cost and the submission where ``submits`` is false.
 
     Raises:
         As :func:`maple_parsl.runs.start.start`; TransportError: the site cannot be asked; nothing was submitted.
@@ -33,7 +39,8 @@ def start(
     store = store or Store()
     sound(plan, terms.force)
     program = _program(plan, catalogue.cwd)
-    cost.check(plan, record.site.defaults, max_node_hours=terms.max_node_hours, yes=terms.yes, ask=terms.ask)
+    if submits:
+        cost.check(plan, record.site.defaults, max_node_hours=terms.max_node_hours, yes=terms.yes, ask=terms.ask)
     way = connect(via)
     way.ready()
     root = way.call("where", deadline=ASK_SECONDS, root=root_of(record, terms))["root"]
@@ -46,18 +53,14 @@ def start(
         prepare.fill(bound, building)
         if program:
             _add(building / "work", *program)
-        entry = store.add(bound, via=via.to_json())
+        entry = store.add(bound, via=via.to_json(), submits=submits)
         os.rename(building, entry.folder / BUNDLE)
     finally:
         shutil.rmtree(building, ignore_errors=True)
     run = Run(entry, store)
-    submit.submit(entry, bound, script_of(entry), backend(store, run.summary).scheduler())
+    if submits:
+        submit.submit(entry, bound, run.script, backend(store, run.summary).scheduler())
     return run
-
-
-def script_of(entry: Entry) -> Path:
-    """The script of a run elsewhere, as it was sent."""
-    return entry.folder / BUNDLE / prepare.SCRIPT
 
 
 def root_of(record: SiteRecord, terms: Terms) -> str:
