@@ -109,6 +109,7 @@ def _world_size(subject: Subject) -> Iterator[Found]:
             f" {'they wait for more' if size > ranks.processes else 'ranks beyond the size fail'}",
             told.place,
             fix="set WORLD_SIZE from the launcher in each process, such as $SLURM_NTASKS",
+            edits=parts.replace_text(subject, told.place, f"WORLD_SIZE={size}", f"WORLD_SIZE={ranks.processes}"),
         )
 
 
