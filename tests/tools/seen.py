@@ -25,7 +25,7 @@ _GAP = re.compile(r"%[-+ #0]*[\d*]*(?:\.\d+)?(?:hh|ll|[hlzjt])?[diouxXsSuvqcpP]|
 _PRINTED = re.compile(rb"[\x20-\x7e]{8,600}")
 _TESTS = re.compile(r"(?:^|/)(?:tests?|testing|testsuite|docs?|examples?|benchmarks?)/|test_|_test\.")
 FILES, PROJECTS = 2, 4  # named of one signature
-FILLS = ("12", "name", "0, 1")
+FILLS = ("12", "name", "RANK", "localhost")
 
 
 def lines(place: Path) -> Iterator[tuple[str, str]]:
