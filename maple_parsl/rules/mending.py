@@ -62,3 +62,20 @@ def once_per_node(subject: Subject, place: Place, name: str) -> tuple[Edit, ...]
     start = "srun --nodes=$SLURM_NNODES --ntasks=$SLURM_NNODES --ntasks-per-node=1 "
     new = row[: place.column - 1] + start + row[place.column - 1 :]
     return (Edit(first=place.line, last=place.line, text=new),)
+
+
+def told_of_all_nodes(subject: Subject, launch: Launch, inner: Launch) -> tuple[Edit, ...]:
+    """torchrun under srun is told the job's nodes, and to meet at the address that the script sets."""
+    row = row_of(subject, launch.place)
+    names = ("MASTER_ADDR", "MASTER_PORT")
+    if row is None or inner.launcher != "torchrun" or subject.script.scheduler != "slurm" or launch.launcher != "srun":
+        return ()
+    if not all(subject.script.assigned(name) for name in names):
+        return ()
+    at = _begin_of_program(launch, row)
+    if at is None or any(inner.option(name) for name in ("rdzv_backend", "rdzv_endpoint", "rdzv_id", "master_addr")):
+        return ()
+    end = at + len("torchrun")
+    where = "--rdzv_backend=c10d --rdzv_id=$SLURM_JOB_ID --rdzv_endpoint=$MASTER_ADDR:$MASTER_PORT"
+    new = f"{row[:end]} --nnodes=$SLURM_NNODES {where}{row[end:]}"
+    return (Edit(first=launch.place.line, last=launch.place.line, text=new),)

@@ -31,7 +31,5 @@ if __name__ == "__main__":
         optimiser.step()
         losses.append(loss.item())
     if dist.get_rank() == 0:
-        cores = os.environ.get("SLURM_CPUS_PER_TASK", "1")
-        print(f"trained {args.steps} steps, world {dist.get_world_size()}, cores {cores},", end=" ")
-        print(f"loss {losses[0]:.4f} to {losses[-1]:.4f}", flush=True)
+        print(f"trained {args.steps} steps, world {dist.get_world_size()}, loss {losses[0]:.4f} to {losses[-1]:.4f}")
     dist.destroy_process_group()
