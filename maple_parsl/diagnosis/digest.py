@@ -20,7 +20,7 @@ _EXTRA = (
     r"Traceback \(most recent call last\)",
     r"\b(ERROR|CRITICAL|FATAL)\b",
     r"(?i)\b(fatal error|panic)\b",
-    r"(?m)^(\[\w*\d+\]:? ?|\d+: )?[A-Za-z_][\w.]*(Error|Exception): ",
+    r"(?m)^(\[[\w,]*\d+\](<\w+>)?:? ?|\d+: ){0,2}[A-Za-z_][\w.]*(Error|Exception): ",
 )
 
 

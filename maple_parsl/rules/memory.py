@@ -6,7 +6,19 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.finding import Edit, Severity
-from maple_parsl.rules.asking import alone, asked, cite, commands, effective, kinds, option, row, submitted, texts, whole
+from maple_parsl.rules.asking import (
+    alone,
+    asked,
+    cite,
+    commands,
+    effective,
+    kinds,
+    option,
+    row,
+    submitted,
+    texts,
+    whole,
+)
 from maple_parsl.rules.base import Check, Found, Rule, Subject
 from maple_parsl.script.model import Command
 

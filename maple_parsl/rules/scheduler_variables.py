@@ -96,7 +96,7 @@ def _shortened(subject: Subject) -> Iterator[Found]:
 
 def _first_host(subject: Subject, reference: Reference, row: str) -> tuple[Edit, ...]:
     """``NAME=$SLURM_JOB_NODELIST`` for a host: the first of the list instead."""
-    whole = re.search(r'=("?)\$\{?' + reference.name + r'\}?\1(?=\s*$)', row)
+    whole = re.search(r'=("?)\$\{?' + reference.name + r"\}?\1(?=\s*$)", row)
     return parts.replace_text(subject, reference.place, whole[0], f"=$({mending.FIRST_NODE})") if whole else ()
 
 

@@ -21,7 +21,8 @@ from maple_parsl.diagnosis.engine import PatternSet
 from maple_parsl.diagnosis.signature import load_signatures
 
 _TEXT = {".py", ".pyx", ".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".go", ".lua", ".txt", ".l", ".rs", ".def", ".rst"}
-_GAP = re.compile(r"%[-+ #0]*[\d*]*(?:\.\d+)?(?:hh|ll|[hlzjt])?[diouxXsSuvqcpP]|\{[^{}\"]{0,60}\}|\"\s*(?:<<|PRI\w+)[^\"]*\"")
+_FORMAT = r"%[-+ #0]*[\d*]*(?:\.\d+)?(?:hh|ll|[hlzjt])?[diouxXsSuvqcpP]"
+_GAP = re.compile(_FORMAT + r"|\{[^{}\"]{0,60}\}|\"\s*(?:<<|PRI\w+)[^\"]*\"")
 _PRINTED = re.compile(rb"[\x20-\x7e]{8,600}")
 _TESTS = re.compile(r"(?:^|/)(?:tests?|testing|testsuite|docs?|examples?|benchmarks?)/|test_|_test\.")
 FILES, PROJECTS = 2, 4  # named of one signature

@@ -12,8 +12,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--slurm", action="store_true", help="take the ranks from Slurm's variables")
     parser.add_argument("--steps", type=int, default=8)
-    parser.add_argument("--timeout", type=int, default=int(os.environ.get("TRAIN_TIMEOUT", "15")), help="of the rendezvous")
+    seconds = int(os.environ.get("TRAIN_TIMEOUT", "15"))
+    parser.add_argument("--timeout", type=int, default=seconds, help="of the rendezvous, in seconds")
+    parser.add_argument("--cache-gb", type=float, default=0, help="memory to reserve for data")
     args = parser.parse_args()
+    cache = bytearray(int(args.cache_gb * 2**30))
     if args.slurm:
         for name, source in (("RANK", "PROCID"), ("WORLD_SIZE", "NTASKS"), ("LOCAL_RANK", "LOCALID")):
             os.environ[name] = os.environ[f"SLURM_{source}"]
