@@ -1,4 +1,4 @@
-"""Reported failures whose fix is known (confirmed, by a maintainer, documented): named by diagnosis or check, corrected.
+"""Reported failures whose fix is known (confirmed, by a maintainer, documented): named, and corrected.
 
 A record is taken as it is: what was printed goes to the diagnosis, a fragment of a script, completed, to the check.
 Reports that hold neither, but describe a silent fault, have a script written from the description
