@@ -13,9 +13,10 @@ from maple_parsl.judge.submission import Submission
 HOME, WORK, BIN = "/home/user", "/work/project/user/job", "/judge/bin"
 _JOB = "4242"
 _MODULE = '() { judge-module "$@"\n}'
-_PROFILE = (
-    f'export PATH={BIN}:/usr/local/bin:/usr/bin:/bin\nmodule() {{ judge-module "$@"; }}\nml() {{ judge-module ml "$@"; }}\n'
-)
+_PROFILE = f"""export PATH={BIN}:/usr/local/bin:/usr/bin:/bin
+module() {{ judge-module "$@"; }}
+ml() {{ judge-module ml "$@"; }}
+"""
 _ALWAYS = (
     "python python3 torchrun accelerate deepspeed hostname nvidia-smi nproc judge-module conda ssh rsh apptainer"
     " singularity shifter podman-hpc"
@@ -91,7 +92,11 @@ def world(case: Case, site: JudgedSite, asked: Submission, script: str, *, keep_
         "cores": kind.cores,
         "threads": kind.threads,
         "gpu_bind": site.gpu_bind,
-        "alloc": {"cpus": cpus, "tasks_per_node": asked.slots, "gpus": gpus if gpus is not None else (0 if site.gres else None)},
+        "alloc": {
+            "cpus": cpus,
+            "tasks_per_node": asked.slots,
+            "gpus": gpus if gpus is not None else (0 if site.gres else None),
+        },
         "login_env": login,
         "home": HOME,
         "files": files,

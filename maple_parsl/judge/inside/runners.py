@@ -32,7 +32,9 @@ _DEEPSPEED = {
         " save-pid module-name min-elastic-nodes max-elastic-nodes autotuning venv-script"
     ).split()
 } | {"-H": "hostfile", "-i": "include", "-e": "exclude"}
-_DEEPSPEED_FLAGS = {f"--{name}": name for name in ("no-ssh no-ssh-check no-python module force-multi no-local-rank".split())}
+_DEEPSPEED_FLAGS = {
+    f"--{name}": name for name in ("no-ssh no-ssh-check no-python module force-multi no-local-rank".split())
+}
 
 
 def accelerate(cluster: Cluster, client: Client) -> int | None:

@@ -16,6 +16,13 @@ from maple_parsl.judge.inside.model import Client, Refusal, Task
 if TYPE_CHECKING:
     from maple_parsl.judge.inside.supervisor import Cluster
 
+# Read and without effect on what is started.
+_TAKEN = """
+    -e --error -i --input -t --time -J --job-name -A --account -p --partition -q --qos -G --gpus --gres --mem
+    --mem-per-cpu --mem-per-gpu --mem-bind --mpi --threads-per-core --network --wait -W --jobid --hint --het-group
+    --signal -C --constraint --comment --cpu-freq --gpu-freq -B --cores-per-socket --sockets-per-node
+    --tres-per-task --cpus-per-gpu --profile --prolog --epilog --task-prolog --task-epilog
+""".split()
 _VALUED = {
     **dict.fromkeys(("-N", "--nodes"), "nodes"),
     **dict.fromkeys(("-n", "--ntasks"), "ntasks"),
@@ -33,18 +40,13 @@ _VALUED = {
     "--gpu-bind": "gpu-bind",
     "--gpus-per-task": "gpus-per-task",
     "--gpus-per-node": "gpus-per-node",
-    **dict.fromkeys(
-        ("-e", "--error", "-i", "--input", "-t", "--time", "-J", "--job-name", "-A", "--account", "-p", "--partition")
-        + ("-q", "--qos", "-G", "--gpus", "--gres", "--mem", "--mem-per-cpu", "--mem-per-gpu", "--mem-bind", "--mpi")
-        + ("--threads-per-core", "--network", "--wait", "-W", "--jobid", "--hint", "--het-group", "--signal", "-C")
-        + ("--constraint", "--comment", "--cpu-freq", "--gpu-freq", "-B", "--cores-per-socket", "--sockets-per-node")
-        + ("--tres-per-task", "--cpus-per-gpu", "--profile", "--prolog", "--epilog", "--task-prolog", "--task-epilog"),
-        "other",
-    ),
+    **dict.fromkeys(_TAKEN, "other"),
 }
 _FLAGS = dict.fromkeys(
-    ("-l", "--label", "-u", "--unbuffered", "--overlap", "--exact", "-s", "--oversubscribe", "-Q", "--quiet", "-v")
-    + ("--verbose", "--whole", "--pty", "-O", "--overcommit", "--no-kill", "-k", "-E", "--preserve-env", "-Z"),
+    """
+    -l --label -u --unbuffered --overlap --exact -s --oversubscribe -Q --quiet -v --verbose --whole --pty -O
+    --overcommit --no-kill -k -E --preserve-env -Z
+    """.split(),
     "flag",
 )
 _OPTIONAL = {"-K": "kill", "--kill-on-bad-exit": "kill", "--exclusive": "exclusive"}
@@ -129,9 +131,7 @@ def _counts(client: Client, given: options.Options, nodes: int) -> list[int]:
     return counts
 
 
-def _tasks(
-    cluster: Cluster, client: Client, given: options.Options, hosts: list[int], counts: list[int]
-) -> list[Task]:
+def _tasks(cluster: Cluster, client: Client, given: options.Options, hosts: list[int], counts: list[int]) -> list[Task]:
     world, total = cluster.world, sum(counts)
     cyclic = (given.get("distribution") or "").startswith("cyclic")
     places = [(node, local) for node, count in enumerate(counts) for local in range(count)]
@@ -218,9 +218,7 @@ def _exported(client: Client, given: options.Options) -> dict[str, str]:
     return base
 
 
-def _gpus(
-    cluster: Cluster, given: options.Options, local: int, tasks: int
-) -> tuple[list[int] | None, dict[str, str]]:
+def _gpus(cluster: Cluster, given: options.Options, local: int, tasks: int) -> tuple[list[int] | None, dict[str, str]]:
     """Devices of a task (None: all of the node's), and the variable Slurm sets over the script's own."""
     world = cluster.world
     granted: int | None = world["alloc"]["gpus"]

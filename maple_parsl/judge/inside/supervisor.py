@@ -186,7 +186,9 @@ class Cluster:
             return None
         argv = [word.decode("utf-8", "surrogateescape") for word in words]
         argv[0] = os.path.basename(argv[0])
-        env = {key.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape") for key, _, value in pairs}
+        env = {
+            key.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape") for key, _, value in pairs
+        }
         task = self._task_of(pid)
         return Client(pid, argv, env, cwd, task.node if task else 0, task)
 

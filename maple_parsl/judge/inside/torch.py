@@ -51,7 +51,9 @@ def python(cluster: Cluster, client: Client) -> int | None:
             module = words[1] if word == "-m" and len(words) > 1 else word[2:]
             rest = words[2:] if word == "-m" else words[1:]
             if module in _LAUNCHERS:
-                inner = Client(client.pid, [_LAUNCHERS[module], *rest], client.env, client.cwd, client.node, client.task)
+                inner = Client(
+                    client.pid, [_LAUNCHERS[module], *rest], client.env, client.cwd, client.node, client.task
+                )
                 if inner.argv[0] == "accelerate-launch":
                     inner.argv = ["accelerate", "launch", *rest]
                 return cluster.handlers[inner.argv[0]](cluster, inner)
@@ -200,6 +202,8 @@ def start_workers(
             del own["GROUP_RANK"], own["TORCHELASTIC_RESTART_COUNT"]
         visible = {cluster.world["visible"]: ",".join(map(str, devices))} if devices is not None else {}
         tasks.append(
-            Task(client.node, command, {**base, **own, **visible}, client.cwd, launcher, rank=first + local, local=local)
+            Task(
+                client.node, command, {**base, **own, **visible}, client.cwd, launcher, rank=first + local, local=local
+            )
         )
     cluster.start(client, tasks)
