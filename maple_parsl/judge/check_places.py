@@ -14,9 +14,10 @@ from maple_parsl.judge.verdict import Fault
 
 Process = dict[str, Any]
 _LAUNCHER_RANK = ("SLURM_PROCID", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
-_LAUNCHER_LOCAL = (
-    "SLURM_LOCALID PALS_LOCAL_RANKID PMI_LOCAL_RANK MPI_LOCALRANKID OMPI_COMM_WORLD_LOCAL_RANK MV2_COMM_WORLD_LOCAL_RANK"
-).split()
+_LAUNCHER_LOCAL = tuple(
+    "SLURM_LOCALID PALS_LOCAL_RANKID PMI_LOCAL_RANK MPI_LOCALRANKID OMPI_COMM_WORLD_LOCAL_RANK"
+    " MV2_COMM_WORLD_LOCAL_RANK".split()
+)
 _LAUNCHER_SIZE = ("SLURM_NTASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
 
 
@@ -37,7 +38,7 @@ def place_faults(case: Case, kind: Kind, world: dict[str, Any], found: list[Proc
         yield from _rendezvous(case, world, found, ranks)
 
 
-def _number(case: Case, item: Process, torch: str, launcher: tuple[str, ...] | list[str]) -> int | None:
+def _number(case: Case, item: Process, torch: str, launcher: tuple[str, ...]) -> int | None:
     names = [torch] if case.ranks == "torch" else [torch, *launcher]
     value = next((item["env"][name] for name in names if item["env"].get(name)), "")
     return int(value) if value.isdecimal() else None

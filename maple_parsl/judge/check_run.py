@@ -11,7 +11,7 @@ from typing import Any
 from maple_parsl.judge.case import Case
 from maple_parsl.judge.check_places import place_faults
 from maple_parsl.judge.sites import JudgedSite, Kind
-from maple_parsl.judge.verdict import Fault
+from maple_parsl.judge.verdict import Fault, FaultKind
 from maple_parsl.judge.world import BIN, HOME, WORK
 
 Process = dict[str, Any]
@@ -27,7 +27,8 @@ def run_faults(
             yield Fault(kind="submission-in-job", message=f"{note['argv'][0]} inside the job")
         elif note["kind"] in ("refused", "stuck"):
             command = " ".join(note["argv"])[:160]
-            yield Fault(kind="launcher", message=f"{command}: {note['words']}")
+            blamed: FaultKind = "software" if note["argv"][0] in ("conda", "judge-module") else "launcher"
+            yield Fault(kind=blamed, message=f"{command}: {note['words']}")
     if record["timed_out"]:
         yield Fault(kind="timeout", message="the script did not end, though every process it started had")
     elif record["code"] != 0:

@@ -12,9 +12,11 @@ from maple_parsl.judge.submission import Submission
 
 HOME, WORK, BIN = "/home/user", "/work/project/user/job", "/judge/bin"
 _JOB = "4242"
-_MODULE = '() { judge-module "$@"\n}'
+# A conda module brings the shell function with it, as the guides that show `module load conda` rely on.
+_LOADED = 'case "$*" in *load*conda*) eval "$(command conda shell.bash hook)" ;; esac'
+_MODULE = f'() {{ judge-module "$@"; {_LOADED}\n}}'
 _PROFILE = f"""export PATH={BIN}:/usr/local/bin:/usr/bin:/bin
-module() {{ judge-module "$@"; }}
+module() {{ judge-module "$@"; {_LOADED}; }}
 ml() {{ judge-module ml "$@"; }}
 """
 _ALWAYS = (
@@ -56,7 +58,7 @@ def world(case: Case, site: JudgedSite, asked: Submission, script: str, *, keep_
     login = {"PATH": f"{BIN}:/usr/local/bin:/usr/bin:/bin", "HOME": HOME, "USER": "user", "LOGNAME": "user"}
     login |= {"SHELL": "/bin/bash", "LANG": "C.UTF-8", "SCRATCH": "/scratch/user", "WORK": "/work/project/user"}
     if slurm:
-        login |= {"BASH_FUNC_module%%": _MODULE, "BASH_FUNC_ml%%": _MODULE.replace('"$@"', 'ml "$@"')}
+        login |= {"BASH_FUNC_module%%": _MODULE, "BASH_FUNC_ml%%": '() { judge-module ml "$@"\n}'}
     gpus = asked.gpus if site.gres else None
     spool = "/var/spool/job/script"
     hosts = "127.0.0.1 localhost\n" + "".join(

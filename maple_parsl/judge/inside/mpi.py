@@ -44,8 +44,10 @@ _VALUED = {
 _FLAGS = {
     "pals": ("--envall", "--envnone", "--no-vni", "--line-buffer", "-l", "--label", "-v", "--verbose", "--no-abort"),
     "hydra": ("-l", "-genvall", "-genvnone", "-verbose", "-prepend-rank", "-print-rank-map"),
-    "openmpi": ("--report-bindings", "--oversubscribe", "--allow-run-as-root", "--display-map", "--tag-output", "-v")
-    + ("--nooversubscribe", "--bynode", "--display-allocation", "-q", "--quiet", "--use-hwthread-cpus"),
+    "openmpi": (
+        "--report-bindings --oversubscribe --nooversubscribe --allow-run-as-root --display-map --tag-output -v"
+        " --bynode --display-allocation -q --quiet --use-hwthread-cpus"
+    ).split(),
     "ibrun": (),
 }
 

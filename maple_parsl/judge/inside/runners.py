@@ -16,10 +16,11 @@ _ACCELERATE = {
     f"--{name}": name
     for name in (
         "config-file num-processes num-machines machine-rank main-process-ip main-process-port mixed-precision"
-        " deepspeed-config-file zero-stage rdzv-backend rdzv-conf main-training-function gpu-ids num-cpu-threads-per-process"
-        " dynamo-backend same-network max-restarts monitor-interval fsdp-sharding-strategy fsdp-auto-wrap-policy"
-        " fsdp-transformer-layer-cls-to-wrap fsdp-state-dict-type fsdp-version deepspeed-multinode-launcher role log-dir"
-        " fsdp-offload-params fsdp-backward-prefetch gradient-accumulation-steps gradient-clipping offload-optimizer-device"
+        " deepspeed-config-file zero-stage rdzv-backend rdzv-conf main-training-function gpu-ids"
+        " num-cpu-threads-per-process dynamo-backend same-network max-restarts monitor-interval"
+        " fsdp-sharding-strategy fsdp-auto-wrap-policy fsdp-transformer-layer-cls-to-wrap fsdp-state-dict-type"
+        " fsdp-version deepspeed-multinode-launcher role log-dir fsdp-offload-params fsdp-backward-prefetch"
+        " gradient-accumulation-steps gradient-clipping offload-optimizer-device"
     ).split()
 }
 _ACCELERATE_FLAGS = {

@@ -14,10 +14,13 @@ from maple_parsl.judge.inside.enter import JUDGE
 from maple_parsl.judge.inside.model import Client, Refusal, Step, Task
 
 # Asks, and waits for the exit code. Two forks; everything else is read from /proc by the first process.
+# The streams are kept aside, as the redirections below take 0 and 1 for a moment.
 RELAY = f"""#!/bin/sh
+exec 7<&0 8>&1 9>&2
 mkfifo {JUDGE}/reply/$$ && echo $$ >{JUDGE}/ask && read -r code <{JUDGE}/reply/$$
 exit "${{code:-1}}"
 """
+_KEPT = 7
 _QUIET = 1.0  # seconds without any event after which those who wait for others wait in vain
 _MOST_PROCESSES = 3000
 
@@ -58,7 +61,7 @@ class Cluster:
     def say(self, client: Client, text: str, stream: int = 1) -> None:
         """Print for a stand-in command."""
         try:
-            target = os.open(f"/proc/{client.pid}/fd/{stream}", os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK)
+            target = os.open(f"/proc/{client.pid}/fd/{stream + _KEPT}", os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK)
         except OSError:
             return
         try:
@@ -127,7 +130,8 @@ class Cluster:
                 buffer += os.read(self._ask, 65536)
                 *lines, buffer = buffer.split(b"\n")
                 for line in lines:
-                    self._serve(int(line))
+                    if line.isdigit():
+                        self._serve(int(line))
             self._answer()
             now = time.monotonic()
             if ready or any_ended:
@@ -252,7 +256,7 @@ class Cluster:
         if client is None:
             return self._null
         try:
-            source = os.open(f"/proc/{client.pid}/fd/0", os.O_RDONLY | os.O_NONBLOCK)
+            source = os.open(f"/proc/{client.pid}/fd/{_KEPT}", os.O_RDONLY | os.O_NONBLOCK)
         except OSError:
             return self._null
         return source
@@ -263,4 +267,4 @@ class Cluster:
             opened = os.open(output, append, 0o644)
             return [opened, opened]
         assert client is not None
-        return [os.open(f"/proc/{client.pid}/fd/{number}", os.O_WRONLY | os.O_APPEND) for number in (1, 2)]
+        return [os.open(f"/proc/{client.pid}/fd/{number + _KEPT}", os.O_WRONLY | os.O_APPEND) for number in (1, 2)]
