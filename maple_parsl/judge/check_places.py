@@ -161,5 +161,5 @@ def _address(
     place = next((index for index, known in enumerate(names) if address in known), None)
     if place is None:
         yield Fault(kind="rendezvous-address", message=f"{address!r} is none of the job's nodes")
-    elif 0 in ranks and found[ranks.index(0)]["node"] != place:
+    elif 0 in ranks and place not in [item["node"] for item, rank in zip(found, ranks, strict=True) if rank == 0]:
         yield Fault(kind="rendezvous-address", message=f"{address} is not the node of rank 0")

@@ -47,9 +47,10 @@ def run_faults(
 
 
 def of_program(case: Case, record: dict[str, Any]) -> list[Process]:
-    """The processes that are the case's program."""
+    """The processes that are the case's program, by node and place on it."""
     name = os.path.basename(case.program.script)
-    return [item for item in record["processes"] if os.path.basename(item["program"]) == name]
+    found = [item for item in record["processes"] if os.path.basename(item["program"]) == name]
+    return sorted(found, key=lambda item: (item["node"], item["task_rank"] or 0, item["env"].get("LOCAL_RANK", "")))
 
 
 def _counts(case: Case, found: list[Process]) -> Iterator[Fault]:

@@ -51,7 +51,9 @@ def world(case: Case, site: JudgedSite, asked: Submission, script: str, *, keep_
     machine = nodes(site, min(asked.nodes or 1, 64))
     slurm = site.scheduler == "slurm"
     commands = [*_ALWAYS, *site.mpi, *(["srun", "scontrol", "squeue", "sbatch", "salloc"] if slurm else ["qsub"])]
-    whole = site.whole or asked.get("exclusive") is not None or not slurm or site.queue_option == "qos"
+    queue = site.queues.get(case.queue or "")
+    by_node = site.whole or not slurm or (site.queue_option == "qos" and not (queue and queue.devices))
+    whole = by_node or asked.get("exclusive") is not None
     cpus = kind.cores * kind.threads
     if not whole:
         cpus = min(cpus, (asked.slots or 1) * (asked.number("cpus-per-task") or 1))

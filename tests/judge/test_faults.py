@@ -85,8 +85,8 @@ MUTANTS = [
            "affinity"),
     Mutant("device hidden twice", "per device", "CUDA_VISIBLE_DEVICES=3,2,1,0", "CUDA_VISIBLE_DEVICES=$SLURM_LOCALID",
            "device", "no device", "affinity"),
-    Mutant("reversed affinity", "per device", "CUDA_VISIBLE_DEVICES=3,2,1,0", "CUDA_VISIBLE_DEVICES=0,1,2,3", "affinity", "device 0"),
-    Mutant("affinity of PALS", "pals", "CUDA_VISIBLE_DEVICES=3,2,1,0", "CUDA_VISIBLE_DEVICES=0,1,2,3", "affinity", "device 0"),
+    Mutant("reversed affinity", "per device", "CUDA_VISIBLE_DEVICES=3,2,1,0", "CUDA_VISIBLE_DEVICES=0,1,2,3", "affinity", "local rank 0 runs"),
+    Mutant("affinity of PALS", "pals", "CUDA_VISIBLE_DEVICES=3,2,1,0", "CUDA_VISIBLE_DEVICES=0,1,2,3", "affinity", "local rank 0 runs"),
     Mutant("one list for every rank", "pals", "--cpu-bind depth", "--cpu-bind list:0,8,16,24", "cores", "bound to core", "affinity"),
     Mutant("one core for an agent", "elastic", "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\n", "", "cores", "share"),
     # rendezvous
