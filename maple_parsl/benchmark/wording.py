@@ -92,7 +92,8 @@ def _shape(drawn: Drawn, rng: random.Random, *, words: bool = False) -> str:
 def _degrees(drawn: Drawn) -> str:
     if not drawn.degrees:
         return ""
-    return f"tensor parallel {drawn.degrees['tp']}, pipeline parallel {drawn.degrees['pp']}, data parallel {drawn.degrees['dp']}"
+    names = {"tp": "tensor", "pp": "pipeline", "dp": "data"}
+    return ", ".join(f"{names[key]} parallel {degree}" for key, degree in drawn.degrees.items())
 
 
 def _queue_word(drawn: Drawn) -> str:
@@ -150,7 +151,8 @@ def _verbose(drawn: Drawn, rng: random.Random) -> str:
     needs = [
         f"What I would like is to train a {model} model, and it should use {way}.",
         f"The machine is {place}, and {_shape(drawn, rng, words=rng.random() < 0.5)} should be enough.",
-        f"It has to fit into {_time(drawn.minutes, rng)}; I was told to submit to the {drawn.queue} {_queue_word(drawn)}.",
+        f"It has to fit into {_time(drawn.minutes, rng)};"
+        f" I was told to submit to the {drawn.queue} {_queue_word(drawn)}.",
     ]
     if drawn.account:
         needs.append(f"Our allocation, and so the account to charge, is {drawn.account}.")

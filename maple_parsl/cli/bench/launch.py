@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 
-class Source(str, Enum):
+class Source(StrEnum):
     """What a case hands to Maple."""
 
     words = "words"
