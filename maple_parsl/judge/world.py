@@ -136,7 +136,7 @@ def _slurm_env(
     asked: Submission, machine: list[dict[str, Any]], gpus: int | None, kind: Kind, cpus: int
 ) -> dict[str, str]:
     count, listed = str(len(machine)), compressed([node["name"] for node in machine])
-    slots = asked.slots or 1
+    slots = asked.slots or (cpus if asked.get("exclusive") is not None else 1)
     env = {
         "SLURM_JOB_ID": _JOB,
         "SLURM_JOBID": _JOB,
@@ -159,7 +159,8 @@ def _slurm_env(
         "SLURM_CLUSTER_NAME": "cluster",
     }
     if asked.number("ntasks-per-node") is not None:
-        env["SLURM_NTASKS_PER_NODE"] = str(asked.number("ntasks-per-node"))
+        env["SLURM_NTASKS_PER_NODE"] = str(slots)
+        env["SLURM_NTASKS"] = env["SLURM_NPROCS"] = str(slots * len(machine))
     if asked.number("ntasks") is not None:
         env["SLURM_NTASKS"] = env["SLURM_NPROCS"] = str(asked.number("ntasks"))
     if asked.number("cpus-per-task") is not None:

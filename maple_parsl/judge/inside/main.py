@@ -35,7 +35,7 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("ssh", "rsh"), tools.ssh),
     **dict.fromkeys(("apptainer", "singularity", "shifter", "podman-hpc"), tools.container),
 }
-_STDERR = 8000
+_MOST_OUTPUT = 100_000
 
 
 def judged(world: dict[str, Any], contained: bool) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _output(world: dict[str, Any]) -> str:
                 if name.endswith(("log.txt", ".log", "output")):
                     with open(os.path.join(place, name), "rb") as file:
                         found += file.read().decode("utf-8", "replace")
-    return found[-_STDERR:]
+    return found[-_MOST_OUTPUT:]
 
 
 def _limits(world: dict[str, Any]) -> None:

@@ -99,35 +99,17 @@ def _hosts(cluster: Cluster, client: Client, given: options.Options) -> list[int
 
 
 def _counts(client: Client, given: options.Options, nodes: int) -> list[int]:
-    """Tasks per node."""
-    env = client.env
-    stated, per_node = given.number("ntasks"), given.number("per-node")
-    if per_node is None:
-        per_node = _number(env.get("SLURM_NTASKS_PER_NODE")) if stated is None else None
-    total = stated
-    if total is None and given.has("per-node"):
-        total = nodes * (per_node or 1)
+    """Tasks per node. The job's own SLURM_NTASKS counts before a --ntasks-per-node of the step, as in Slurm 22.05."""
+    total = given.number("ntasks") or _number(client.env.get("SLURM_NTASKS") or client.env.get("SLURM_NPROCS"))
     if total is None:
-        inherited = _number(env.get("SLURM_NTASKS") or env.get("SLURM_NPROCS"))
-        if inherited is not None and not given.has("nodes") and not given.has("nodelist"):
-            total = inherited
-        else:
-            total = nodes * (per_node or 1)
-    if given.has("per-node") and per_node and total > per_node * nodes:
-        raise Refusal(f"can't place {total} tasks on {nodes} nodes with at most {per_node} on each")
-    if total < nodes:
-        nodes = total
-    distribution = (given.get("distribution") or env.get("SLURM_DISTRIBUTION") or "block").split(":")[0]
-    counts = [0] * nodes
-    for index in range(total):
-        counts[index % nodes] += 1
-    if per_node and given.has("per-node"):
-        counts, left = [], total
-        for _ in range(nodes):
-            counts.append(min(per_node, left))
-            left -= counts[-1]
+        per_node = given.number("per-node") or _number(client.env.get("SLURM_NTASKS_PER_NODE")) or 1
+        total = nodes * per_node
+    distribution = (given.get("distribution") or client.env.get("SLURM_DISTRIBUTION") or "block").split(":")[0]
     if distribution not in ("block", "cyclic", "arbitrary", "plane", "*"):
         raise Refusal(f"invalid -m specification {distribution}")
+    counts = [0] * min(nodes, total)
+    for index in range(total):  # dealt out in turn, then numbered node by node
+        counts[index % len(counts)] += 1
     return counts
 
 
@@ -156,7 +138,6 @@ def _tasks(cluster: Cluster, client: Client, given: options.Options, hosts: list
         "SLURM_LAUNCH_NODE_IPADDR": cluster.nodes[0]["address"],
         "SLURM_DISTRIBUTION": given.get("distribution") or client.env.get("SLURM_DISTRIBUTION") or "block",
         "SLURM_UMASK": "0022",
-        "SLURM_CPU_BIND": "quiet,mask_cpu",
     }
     if given.has("cpus"):
         shared["SLURM_CPUS_PER_TASK"] = str(cpus)
