@@ -84,7 +84,7 @@ def world(case: Case, site: JudgedSite, asked: Submission, script: str, *, keep_
         place = place if place.startswith("/") else f"{WORK}/{place}"
         files |= {f"{place}/bin/{name}": RELAY for name in ("python", "python3", "torchrun")}
         files[f"{place}/bin/activate"] = f'export VIRTUAL_ENV="{place}" PATH="{place}/bin:$PATH"\n'
-    extra = _slurm_env(asked, machine, gpus, kind, cpus) if slurm else _pbs_env(asked)
+    extra = _slurm_env(asked, machine, site, kind, cpus) if slurm else _pbs_env(asked)
     return {
         "scheduler": site.scheduler,
         "nodes": machine,
@@ -133,9 +133,10 @@ def _pbs_env(asked: Submission) -> dict[str, str]:
 
 
 def _slurm_env(
-    asked: Submission, machine: list[dict[str, Any]], gpus: int | None, kind: Kind, cpus: int
+    asked: Submission, machine: list[dict[str, Any]], site: JudgedSite, kind: Kind, cpus: int
 ) -> dict[str, str]:
     count, listed = str(len(machine)), compressed([node["name"] for node in machine])
+    gpus = asked.gpus if site.gres else None
     slots = asked.slots or (cpus if asked.get("exclusive") is not None else 1)
     env = {
         "SLURM_JOB_ID": _JOB,
@@ -171,6 +172,8 @@ def _slurm_env(
         env["SLURM_JOB_ACCOUNT"] = account
     if qos := asked.get("qos"):
         env["SLURM_JOB_QOS"] = qos
+    if site.gres and gpus is None and asked.get("exclusive") is not None:
+        env[kind.visible] = ",".join(map(str, range(kind.devices)))  # the batch shell has them; steps get none
     if gpus:
         env["SLURM_GPUS_ON_NODE"] = str(gpus)
         env["SLURM_JOB_GPUS"] = env[kind.visible] = ",".join(map(str, range(gpus)))

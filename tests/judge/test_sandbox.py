@@ -67,7 +67,9 @@ def test_what_a_script_writes_to_the_judge_is_no_harm(sandbox: Sandbox) -> None:
 
 
 def test_hosts_have_names_and_temporary_files_of_their_own(sandbox: Sandbox) -> None:
-    _, said = output(sandbox, "touch /tmp/here; srun -n 2 sh -c 'echo $SLURM_NODEID $(hostname) $(uname -n) $(ls /tmp)'")
+    _, said = output(
+        sandbox, "touch /tmp/here; srun -n 2 sh -c 'echo $SLURM_NODEID $(hostname) $(uname -n) $(ls /tmp)'"
+    )
     assert sorted(said.splitlines()) == ["0 nid000012 nid000012 here", "1 nid000015 nid000015"]
 
 
@@ -91,5 +93,7 @@ def test_a_plain_user_can_judge_too() -> None:
         "if first: sys.exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]))\n"
         "os._exit(0 if os.getpid() == 1 and os.getuid() == 0 else 1)\n"
     )
-    done = subprocess.run([sys.executable, "-c", "import os, sys\n" + program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", "import os, sys\n" + program], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr

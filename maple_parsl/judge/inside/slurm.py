@@ -160,6 +160,8 @@ def _tasks(cluster: Cluster, client: Client, given: options.Options, hosts: list
         }
         gpus, shown = _gpus(cluster, given, local, counts[node])
         env = {**base, **shared, **own, **shown}
+        if gpus == []:
+            env.pop(world["visible"], None)
         width = max(1, cpus // world["threads"])
         cores = None if unbound else list(range(local * width, (local + 1) * width))
         tasks.append(
@@ -205,6 +207,8 @@ def _gpus(cluster: Cluster, given: options.Options, local: int, tasks: int) -> t
     granted: int | None = world["alloc"]["gpus"]
     if granted is None:
         return None, {}
+    if granted == 0:
+        return [], {}
     asked = _count(given.get("gpus-per-node"))
     here = list(range(min(granted, asked) if asked is not None else granted))
     each = _count(given.get("gpus-per-task"))
