@@ -29,24 +29,21 @@ class BenchCase:
 
 def cases(seed: int = SEED) -> tuple[BenchCase, ...]:
     """All cases of a seed, in a fixed order."""
-    found = []
-    for site in SITES:
-        for family, paradigm in WORKLOADS:
-            drawn = draw(site, family, paradigm, seed)
-            for phrasing in PHRASINGS:
-                found.append(
-                    BenchCase(
-                        id=f"{site}-{family}-{paradigm}-{phrasing}",
-                        site=site,
-                        family=family,
-                        paradigm=paradigm,
-                        phrasing=phrasing,
-                        text=phrase(drawn, phrasing, seed),
-                        fields=_fields(drawn),
-                        expected=_expected(drawn),
-                    )
-                )
-    return tuple(found)
+    drawn = [draw(site, *workload, seed) for site in SITES for workload in WORKLOADS]
+    return tuple(_case(one, phrasing, seed) for one in drawn for phrasing in PHRASINGS)
+
+
+def _case(drawn: Drawn, phrasing: str, seed: int) -> BenchCase:
+    return BenchCase(
+        id=f"{drawn.site}-{drawn.family}-{drawn.paradigm}-{phrasing}",
+        site=drawn.site,
+        family=drawn.family,
+        paradigm=drawn.paradigm,
+        phrasing=phrasing,
+        text=phrase(drawn, phrasing, seed),
+        fields=_fields(drawn),
+        expected=_expected(drawn),
+    )
 
 
 def sample(every: tuple[BenchCase, ...], count: int, seed: int) -> tuple[BenchCase, ...]:

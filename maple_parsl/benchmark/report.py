@@ -68,6 +68,5 @@ def text(made: dict[str, Any]) -> str:
         lines.append(f"  by {name}: {shown}")
     seconds = made["seconds"]
     lines.append(f"  plans {seconds['plans']} s in all, wall {seconds['wall']} s")
-    for miss in made["misses"]:
-        lines.append(f"  {miss['id']}: {'; '.join(miss['faults'][:3])}")
+    lines += [f"  {miss['id']}: {'; '.join(miss['faults'][:3])}" for miss in made["misses"]]
     return "\n".join(lines) + "\n"

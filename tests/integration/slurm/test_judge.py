@@ -71,16 +71,18 @@ JOBS = {
     "whole nodes": "-N 2 --exclusive --gpus-per-node=4",
     "three nodes": "-N 3 --ntasks-per-node=4 --exclusive",
 }
+BATCH = (
+    "echo BATCH ${SLURM_NTASKS-none} ${SLURM_NTASKS_PER_NODE-none} ${SLURM_CPUS_PER_TASK-none} $SLURM_JOB_NUM_NODES"
+    " $SLURM_TASKS_PER_NODE $SLURM_JOB_CPUS_PER_NODE ${CUDA_VISIBLE_DEVICES-none}"
+)
 VARIABLES = "env | sed -n 's/^\\(SLURM_[A-Z_]*\\)=.*/\\1/p' | sort -u"
 
 
 def script(options: str) -> str:
     lines = ["#!/bin/bash", *(f"#SBATCH {word}" for word in re.split(r" (?=-)", options)), "export KEPT=yes"]
     lines.append("unset TWO")
-    lines.append("echo BATCH ${SLURM_NTASKS-none} ${SLURM_NTASKS_PER_NODE-none} ${SLURM_CPUS_PER_TASK-none} "
-                 "$SLURM_JOB_NUM_NODES $SLURM_TASKS_PER_NODE $SLURM_JOB_CPUS_PER_NODE ${CUDA_VISIBLE_DEVICES-none}")  # fmt: skip
-    for step in STEPS:
-        lines.append(f"echo 'STEP {step}'; srun {step} /bin/sh -c '{TOLD}' 2>/dev/null || echo REFUSED")
+    lines.append(BATCH)
+    lines += [f"echo 'STEP {step}'; srun {step} /bin/sh -c '{TOLD}' 2>/dev/null || echo REFUSED" for step in STEPS]
     lines.append(f'echo VARIABLES; srun -n 1 -N 1 sh -c "{VARIABLES}"')
     return "\n".join(lines) + "\n"
 
