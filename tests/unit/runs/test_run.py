@@ -112,7 +112,7 @@ def test_dry_run_has_a_script_and_no_job(fake: FakeScheduler, store: Store) -> N
     assert fake.submissions == []
     assert run.job_id is None
     assert run.state is RunState.NOT_SUBMITTED
-    with pytest.raises(LimitError, match="the limit is 0.001 node-hours"):
+    with pytest.raises(LimitError, match=r"the limit is 0\.001 node-hours"):
         maple_parsl.run(*WORDS, dry_run=True, max_node_hours=0.001, **FIELDS)
 
 
