@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -87,9 +88,10 @@ def test_a_wrong_script_is_a_miss() -> None:
 
 
 def test_plans_of_all_cases_take_less_than_half_a_minute() -> None:
+    started = time.process_time()  # of this core: what others do at the same time does not count
     made = plan_all(cases(), Structured())
+    assert time.process_time() - started < 30
     assert all(script for script, _, _ in made)
-    assert sum(seconds for _, _, seconds in made) < 30
 
 
 def test_the_words_are_not_those_of_the_extractors_tests() -> None:

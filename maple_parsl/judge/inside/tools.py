@@ -46,7 +46,7 @@ def module(cluster: Cluster, client: Client) -> int:
     return 0
 
 
-def conda(cluster: Cluster, client: Client) -> int:
+def conda(cluster: Cluster, client: Client) -> int | None:
     """Without its shell hook, ``activate`` is refused as conda does; with it, the function never comes here."""
     words = client.argv[1:]
     if words[:1] == ["shell.bash"] or words[:2] == ["shell.posix", "hook"]:
@@ -61,7 +61,8 @@ def conda(cluster: Cluster, client: Client) -> int:
         inner = words[1:]
         while inner and inner[0].startswith("-"):
             inner = inner[2:] if inner[0] in ("-n", "-p", "--name", "--prefix") else inner[1:]
-        return _inner(cluster, client, inner, "conda")
+        _inner(cluster, client, inner, "conda")
+        return None
     cluster.note("other", client)
     return 0
 
