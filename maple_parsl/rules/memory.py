@@ -20,7 +20,7 @@ from maple_parsl.rules.asking import (
     whole,
 )
 from maple_parsl.rules.base import Check, Found, Rule, Subject
-from maple_parsl.script.model import Command
+from maple_parsl.script.model import Step
 
 _THREE = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\Z", re.I)
@@ -136,7 +136,7 @@ def _address_space(subject: Subject) -> Iterator[Found]:
             )
 
 
-def _without(subject: Subject, step: Command) -> tuple[Edit, ...]:
+def _without(subject: Subject, step: Step) -> tuple[Edit, ...]:
     """The line goes, where the command is all of it."""
     if row(subject, step.place).strip() != str(step):
         return ()
