@@ -269,8 +269,7 @@ RULES = (
         "Where GPUs are a resource of the scheduler, a job that asks for none sees none.",
         "Ask for the GPUs of a node, unless the site gives them with the node.",
         "#!/bin/bash\n#SBATCH --nodes=2\nsrun torchrun --nnodes=2 --nproc-per-node=4 t.py\n",
-        "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=4\n"
-        "srun torchrun --nnodes=2 --nproc-per-node=4 t.py\n",
+        "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=4\nsrun torchrun --nnodes=2 --nproc-per-node=4 t.py\n",
         _none_stated,
     ),
 )
