@@ -14,7 +14,9 @@ from maple_parsl.request import Request
 
 if TYPE_CHECKING:
     from maple_parsl.catalogue import Catalogue, SiteRecord
+    from maple_parsl.port import Ported
     from maple_parsl.runs.run import Run
+    from maple_parsl.site import Site
     from maple_parsl.template import Template
 
 
@@ -89,6 +91,38 @@ def run(
     terms = Terms(yes, ask, max_node_hours, force, here, run_root)
     launch = rehearse if dry_run else start
     return launch(planned, record, catalogue, terms)
+
+
+def port(
+    script: str,
+    *,
+    to: str,
+    source: str | None = None,
+    name: str = "job.sh",
+    cwd: str | Path | None = None,
+    **fields: Any,
+) -> Ported:
+    """Carry a working script's text to the site ``to``; nothing is submitted.
+
+    Args:
+        source: the site it works on; where it is not stated, the one the script gives enough evidence of.
+        name: the script's file name. fields: what to state for ``to``, such as ``account="abc", queue="debug"``.
+
+    Raises:
+        RequestError: a value is malformed, or the script is not one for ``source``.
+        ComposeError: something ``to`` wants is not stated, or the program depends on what cannot be translated.
+    """
+    from maple_parsl.checking.site_guess import guess
+    from maple_parsl.port import port as carried
+    from maple_parsl.script import read
+
+    catalogue = _catalogue(cwd)
+    target = catalogue.get(to)
+    if source is not None:
+        old: Site | None = catalogue.get(source).site
+    else:
+        old = guess(read(script, name=name), (catalogue.get(n).site for n in catalogue.names())).site
+    return carried(script, target.site, _templates(), old, name=name, site_origin=target.origin, **fields)
 
 
 def runs(*, active: bool = False, site: str | None = None) -> list[Run]:

@@ -25,6 +25,7 @@ VERBS = {
     "doctor": ("maple_parsl.cli.doctor", "What on this machine stands in the way of a launch."),
     "check": ("maple_parsl.cli.check", "Check launch scripts, anyone's, before they queue."),
     "correct": ("maple_parsl.cli.correct", "Put a launch script right, as a diff; nothing is submitted."),
+    "port": ("maple_parsl.cli.port", "Carry a working script to another site; nothing is submitted."),
     "diagnose": ("maple_parsl.cli.diagnose", "Find the first cause of a failed launch in its logs."),
 }
 

@@ -25,7 +25,7 @@ def command(
     Exit code 0: the corrected script has no finding of error severity. 1: something is left. 2: bad input.
     """
     from maple_parsl.checking.difference import unified
-    from maple_parsl.checking.files import read_file
+    from maple_parsl.checking.files import read_file, save
     from maple_parsl.checking.project import Project
     from maple_parsl.correction import correct
     from maple_parsl.errors import ConfigurationError, RequestError
@@ -43,7 +43,7 @@ def command(
     new = made.text.encode("utf-8", "surrogateescape")
     changes = unified(data, new, str(file))
     if out is not None:
-        _save(out, new, file)
+        save(out, new, file)
     if json:
         from maple_parsl.cli.output import emit_json
 
@@ -74,13 +74,3 @@ def _diagnosed(logs: list[Path], script: str, site: Site | None) -> Diagnosis:
             raise RequestError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     sources = [LogSource(str(path), path=path) for path in logs]
     return diagnose(sources, script=script, site=site)
-
-
-def _save(out: Path, data: bytes, source: Path) -> None:
-    from maple_parsl.errors import RequestError
-
-    try:
-        out.write_bytes(data)
-        out.chmod(source.stat().st_mode & 0o777)
-    except OSError as error:
-        raise RequestError(f"{out}: {(error.strerror or str(error)).lower()}") from None

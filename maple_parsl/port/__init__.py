@@ -80,13 +80,18 @@ def port(
     made = translate(program, sorted_.dropped, script, main, plan.shape)
     kept = [part for part in sorted_.parts if part.fate == "kept"]
     exports = exports_of(script, main.launch, source)
+    own = [*(part.text for part in kept), *exports, *made.program.words]
     todo = [
         *(part.todo for part in sorted_.parts if part.todo),
         *made.said,
         *_sizes(main.processes, plan),
         *lost_on_the_line(main.launch, program),
-        *(f"{d.raw.strip()!r} is not carried; give its counterpart with --directive" for d in not_carried(script, source)),
-        *_paths([*(part.text for part in kept), *exports, *made.program.words], target),
+        *(
+            f"{d.raw.strip()!r} is not carried; give its counterpart with --directive"
+            for d in not_carried(script, source)
+        ),
+        *_paths(own, target),
+        *(f"${n} comes from outside the script; see that {target.title} sets it" for n in names.inherited(own, script)),
     ]
     todo = list(dict.fromkeys(todo))
     origin = f"{name} ({source.title})" if source is not None else name

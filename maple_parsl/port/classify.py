@@ -37,7 +37,9 @@ class Sorted:
         self.parts.append(Part(line=statement.first, text=statement.text, fate=fate, why=why, todo=todo))
 
 
-def classify(script: Script, rows: Iterable[Statement], launch: Launch, source: Site | None, program: Program) -> Sorted:
+def classify(
+    script: Script, rows: Iterable[Statement], launch: Launch, source: Site | None, program: Program
+) -> Sorted:
     """Sort the statements of a script.
 
     Args:
@@ -101,14 +103,8 @@ def _one(done: Sorted, script: Script, statement: Statement, source: Site | None
     if text in names.site_lines(source) or _HOOK.search(text) or _SUBMIT_DIR.match(text):
         done.add(statement, "replaced", "every job at the target begins with its own")
         return
-    for step in script.steps:
-        if statement.holds(step.place.line) and not step.place.file and step.kind in _SOFTWARE:
-            if statement.compound is None:
-                words = " ".join(text.split())
-                purge = "purge" in words or words.startswith(("module list", "conda deactivate", "deactivate"))
-                todo = f"{words!r}: name what takes its place with {_FLAGS[step.kind]}; else the site's own PyTorch runs"
-                done.add(statement, "left", _SOFTWARE[step.kind], None if purge else todo)
-                return
+    if _software(done, script, statement):
+        return
     if any(statement.holds(one.place.line) and one.launcher for one in script.all_launches):
         done.add(statement, "left", "another command started on the nodes", _look(text))
         return
@@ -121,17 +117,14 @@ def _one(done: Sorted, script: Script, statement: Statement, source: Site | None
     if re.match(r"(?:trap|exec)\b", text):
         done.add(statement, "left", "it would take the place of the job's own signals or log", _look(text))
         return
-    bare = _bare(text)
-    if names.JOB_ID.search(bare) and not names.SCHEDULER.search(names.JOB_ID.sub("", bare)):
-        own = replace(statement, text=names.JOB_ID.sub("$MAPLE_JOB_ID", statement.text))
-        done.add(own, "kept", "the job's id is $MAPLE_JOB_ID now")
-        return
-    scheduler = names.SCHEDULER.search(bare)
+    own = names.JOB_ID.sub("$MAPLE_JOB_ID", statement.text)
+    scheduler = names.SCHEDULER.search(_bare(own))
     lost = sorted(name for name in done.dropped if _reads(text, name))
     if not scheduler and not lost:
         mixed = sorted(name for name, why in reasons.items() if why)
-        todo = f"line {statement.first} also sets {', '.join(mixed)}, which the launch or the site sets" if mixed else None
-        done.add(statement, "kept", "a line of the user's", todo)
+        also = f"line {statement.first} also sets {', '.join(mixed)}, which the launch or the site sets"
+        why = "a line of the user's" if own == statement.text else "the job's id is $MAPLE_JOB_ID now"
+        done.add(replace(statement, text=own), "kept", why, also if mixed else None)
         return
     what = scheduler[0] if scheduler else f"${lost[0]}"
     done.dropped |= assigned
@@ -141,6 +134,19 @@ def _one(done: Sorted, script: Script, statement: Statement, source: Site | None
         done.add(statement, "replaced", f"worked out from {what}")
     else:
         done.add(statement, "left", f"it uses {what} of the old scheduler", _look(text))
+
+
+def _software(done: Sorted, script: Script, statement: Statement) -> bool:
+    """Modules and environments are the site's; the user names those of the target."""
+    text = " ".join(statement.text.split())
+    for step in script.steps:
+        if step.place.file or step.kind not in _SOFTWARE or not statement.holds(step.place.line):
+            continue
+        needless = "purge" in text or text.startswith(("module list", "conda deactivate", "deactivate"))
+        instead = f"name what takes its place with {_FLAGS[step.kind]}; else the site's own PyTorch runs"
+        done.add(statement, "left", _SOFTWARE[step.kind], None if needless else f"{text[:80]!r}: {instead}")
+        return True
+    return False
 
 
 def _reads(text: str, name: str) -> bool:

@@ -6,6 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from maple_parsl.script.model import Script
     from maple_parsl.site import Site
 
 LAUNCH = frozenset(
@@ -31,7 +34,13 @@ COUNTS = {
     **dict.fromkeys(("SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE", "SLURM_NTASKS_PER_NODE"), "devices"),
 }
 _EVERYWHERE = ("/tmp", "/dev", "/usr", "/bin", "/sbin", "/etc", "/proc", "/sys", "/lib", "/lib64", "/var")
+_READ = re.compile(r"(?<!\\)\$\{?([A-Za-z_]\w*)\b(?!\w*:?[-=])")
 _PATH = re.compile(r"(?<![\w.$}/:-])/[\w.$@+-]+(?:/[\w.$@+{}-]*)*")
+# Set by the system, the shell or the new script itself.
+_ALWAYS = LAUNCH | frozenset(
+    "HOME USER LOGNAME PWD OLDPWD PATH SHELL TMPDIR HOSTNAME LANG LC_ALL LD_LIBRARY_PATH PYTHONPATH RANDOM SECONDS IFS"
+    " UID PPID BASH_SOURCE LINENO FUNCNAME".split()
+)
 
 
 def why_of_site(name: str, source: Site | None) -> str | None:
@@ -78,3 +87,13 @@ def foreign_paths(text: str, target: Site) -> list[str]:
     known = (*_EVERYWHERE, *(p.rstrip("/") for p in shared if p.startswith("/")))
     found = _PATH.findall(text)
     return [path for path in dict.fromkeys(found) if not any(path == p or path.startswith(f"{p}/") for p in known)]
+
+
+def inherited(texts: Iterable[str], script: Script) -> list[str]:
+    """Variables that these lines read and the script never sets: the old site or the submitting shell had them."""
+    found = dict.fromkeys(name for text in texts for name in _READ.findall(text))
+    return [
+        name
+        for name in found
+        if name not in _ALWAYS and not name.startswith(("MAPLE_", "BASH_")) and not script.assigned(name)
+    ]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from maple_parsl.errors import ComposeError
 from maple_parsl.rules import parts
-from maple_parsl.shell import quote
 from maple_parsl.script.values import Symbol, Value
+from maple_parsl.shell import quote
 
 if TYPE_CHECKING:
     from maple_parsl.script.model import Arg, Launch
@@ -53,6 +53,9 @@ def main_launch(ranks: ScriptRanks) -> LaunchRanks:
     seen: set[tuple[int, int]] = set()
     able = [one for one in ranks.launches if parts.trains(one.launch) and parts.once(seen, one.launch.place)]
     launched = [one for one in able if one.launch.launcher] or able
+    if not launched and (unclear := [one for one in ranks.launches if not parts.is_tool(one.launch)]):
+        line = unclear[-1].launch.place.line
+        raise ComposeError([f"line {line}: what is started there cannot be told from the text; write the program out"])
     if not launched:
         raise ComposeError(["no launch of a program was found in this script, so there is nothing to carry over"])
     if len(launched) > 1:

@@ -43,9 +43,9 @@ def translate(program: Program, dropped: set[str], script: Script, main: LaunchR
     words = tuple(_word(word, now, said) for word in program.words)
     assignments: list[tuple[str, str]] = []
     problems = [
-        f"the program is told {name[0]}, which only the old scheduler sets; change the program or its arguments"
+        f"the program is told {told[0]}, which only the old scheduler sets; change the program or its arguments"
         for word in words
-        if (name := names.SCHEDULER.search(word))
+        if (told := names.SCHEDULER.search(word))
     ]
     for name in sorted(program.names & dropped - {"MASTER_ADDR", "MASTER_PORT"}):
         number = None if name in names.LAUNCH - {"WORLD_SIZE"} else _number(name, script, main, now)

@@ -50,7 +50,7 @@ def _block(plan: Plan, made: Translated, kept: Iterable[Part], exports: Iterable
     own = [part.text for part in kept]
     rows = [*own, *exports]
     if any(re.match(r"\s*set\s+-", text) for text in own):
-        rows.append("set +eux # asked for above; what follows counts on plain settings")
+        rows += ["set +eux # asked for above; what follows counts on plain settings", "set +o pipefail"]
     if made.assignments:
         rows.append("# Counts of this job; the old script worked them out from its scheduler.")
         rows += [f"{name}={value}" for name, value in made.assignments]
