@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maple_parsl.api import plan, port, run, runs, sites
+    from maple_parsl.api import correct, plan, port, run, runs, sites
     from maple_parsl.errors import (
         ComposeError,
         ConfigurationError,
@@ -54,6 +54,7 @@ __all__ = [
     "UnknownNameError",
     "Walltime",
     "__version__",
+    "correct",
     "plan",
     "port",
     "run",
@@ -63,7 +64,7 @@ __all__ = [
 
 # Where each name comes from; imported when it is first asked for.
 _FROM = {
-    **dict.fromkeys(("plan", "port", "run", "runs", "sites"), "api"),
+    **dict.fromkeys(("correct", "plan", "port", "run", "runs", "sites"), "api"),
     "__version__": "version",
     "Finding": "finding",
     "Outcome": "runs.outcome",

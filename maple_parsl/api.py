@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from maple_parsl.folders import current, expanded
 from maple_parsl.plan import Origin, Plan
@@ -14,6 +14,9 @@ from maple_parsl.request import Request
 
 if TYPE_CHECKING:
     from maple_parsl.catalogue import Catalogue, SiteRecord
+    from maple_parsl.correction import Correction, PlanCorrection
+    from maple_parsl.diagnosis import Diagnosis
+    from maple_parsl.finding import Finding
     from maple_parsl.port import Ported
     from maple_parsl.runs.run import Run
     from maple_parsl.site import Site
@@ -123,6 +126,47 @@ def port(
     else:
         old = guess(read(script, name=name), (catalogue.get(n).site for n in catalogue.names())).site
     return carried(script, target.site, _templates(), old, name=name, site_origin=target.origin, **fields)
+
+
+@overload
+def correct(
+    what: Plan | Request, found: Iterable[Finding] | Diagnosis | None = ..., *, cwd: str | Path | None = ...
+) -> PlanCorrection: ...
+@overload
+def correct(
+    what: str,
+    found: Iterable[Finding] | Diagnosis | None = ...,
+    *,
+    site: str | None = ...,
+    cwd: str | Path | None = ...,
+) -> Correction: ...
+def correct(
+    what: Plan | Request | str,
+    found: Iterable[Finding] | Diagnosis | None = None,
+    *,
+    site: str | None = None,
+    cwd: str | Path | None = None,
+) -> PlanCorrection | Correction:
+    """Put a plan, a request or a script's text right. Nothing is submitted.
+
+    Args:
+        found: findings, or a diagnosis of the failed run; None: what a check finds.
+        site: the site of a script, where its text does not say it.
+
+    Returns:
+        What changed and why, every statement of the user's that is another now, and what cannot be put right.
+    """
+    from maple_parsl.correction import correct as correct_script
+    from maple_parsl.correction import correct_plan
+    from maple_parsl.errors import RequestError
+
+    catalogue = _catalogue(cwd)
+    if isinstance(what, str):
+        return correct_script(what, found, catalogue.get(site).site if site else None)
+    name = what.site
+    if name is None:
+        raise RequestError("no site stated; maple sites lists them, and local is this machine")
+    return correct_plan(what, catalogue.get(name).site, lambda made: _composed(made, catalogue)[0], found)
 
 
 def runs(*, active: bool = False, site: str | None = None) -> list[Run]:

@@ -10,17 +10,18 @@ import typer
 
 if TYPE_CHECKING:
     from maple_parsl.diagnosis import Diagnosis
+    from maple_parsl.runs.run import Run
     from maple_parsl.site import Site
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="The script.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE|RUN", help="The script, or the id of a run that failed.")],
     site: Annotated[str | None, typer.Option(help="The site: name, alias, or path of a site file.")] = None,
     log: Annotated[list[Path] | None, typer.Option(help="Log of the failed job; repeat.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the corrected script to this file too.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Correct a launch script and print the difference; the file stays as it is, and nothing is submitted.
+    """Correct a launch script, or the launch of a failed run, and print the difference. Nothing is submitted.
 
     Exit code 0: the corrected script has no finding of error severity. 1: something is left. 2: bad input.
     """
@@ -30,6 +31,10 @@ def command(
     from maple_parsl.correction import correct
     from maple_parsl.errors import ConfigurationError, RequestError
 
+    if not file.exists() and (run := _run(str(file))) is not None:
+        from maple_parsl.cli.correct_run import correct_run
+
+        return correct_run(run, out, json)
     data = read_file(file)
     try:
         project = Project(Path.cwd(), site)
@@ -60,6 +65,16 @@ def command(
         if not changes and made.correct:
             sys.stderr.write("nothing to correct\n")
     return 0 if made.correct else 1
+
+
+def _run(name: str) -> Run | None:
+    from maple_parsl.errors import MapleError
+    from maple_parsl.runs.run import Run
+
+    try:
+        return Run.open(name)
+    except MapleError:
+        return None
 
 
 def _diagnosed(logs: list[Path], script: str, site: Site | None) -> Diagnosis:
