@@ -47,10 +47,7 @@ PARTS = (
     CHECK,
     Part(
         "main job",
-        (
-            pytest("tests/integration", "--ignore=tests/integration/slurm", workers=2),
-            pytest("tests/integration/slurm"),
-        ),
+        (pytest("tests/integration", workers=2),),
         14,
     ),
     Part("package", (pytest("tests/package"),), 4),
