@@ -31,7 +31,7 @@ def start(
     store: Store | None = None,
     submits: bool = True,
 ) -> Run:
-    """Submit a plan at its site; short of the cost and the submission where ``submits`` is false.
+    """Submit a plan at its site; where ``submits`` is false, everything short of that.
 
     Raises:
         As :func:`maple_parsl.runs.start.start`; TransportError: the site cannot be asked; nothing was submitted.
@@ -39,8 +39,8 @@ def start(
     store = store or Store()
     sound(plan, terms.force)
     program = _program(plan, catalogue.cwd)
-    if submits:
-        cost.check(plan, record.site.defaults, max_node_hours=terms.max_node_hours, yes=terms.yes, ask=terms.ask)
+    limit, confirmed = terms.max_node_hours, terms.yes or not submits
+    cost.check(plan, record.site.defaults, max_node_hours=limit, yes=confirmed, ask=terms.ask)
     way = connect(via)
     way.ready()
     root = way.call("where", deadline=ASK_SECONDS, root=root_of(record, terms))["root"]
