@@ -38,6 +38,7 @@ def test_a_failed_run_elsewhere_names_the_rank_and_is_diagnosed(client: Client) 
     (run,) = client.runs()
     found = client.maple("diagnose", run)
     assert "no_such_module_here" in found.stdout
+    assert client.maple("correct", run).returncode in (0, 1)  # a change, or an honest "cannot"; no fault of ours
 
 
 def test_a_run_elsewhere_is_cancelled(client: Client) -> None:
