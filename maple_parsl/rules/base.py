@@ -130,3 +130,38 @@ class Rule:
     check: Check = field(repr=False)
     needs_site: bool = False
     site: str | None = None
+
+
+@dataclass(frozen=True)
+class Family:
+    """What the rules of a module share: their fault class, often the source, sometimes the site of the examples."""
+
+    fault_class: str
+    source: str | None = None
+    site: str | None = None
+
+    def rule(
+        self,
+        id: str,
+        severity: Severity,
+        title: str,
+        why: str,
+        fix: str,
+        bad: str,
+        good: str,
+        check: Check,
+        *,
+        source: str | None = None,
+        site: str | None = None,
+        needs_site: bool | None = None,
+    ) -> Rule:
+        """A rule of this family; one whose examples are for a site needs the site's facts unless told otherwise.
+
+        Raises:
+            ValueError: neither the family nor the rule says where it is stated.
+        """
+        source, site = source or self.source, site or self.site
+        if source is None:
+            raise ValueError(f"rule {id}: no source")
+        needs = site is not None if needs_site is None else needs_site
+        return Rule(id, self.fault_class, severity, title, why, source, fix, bad, good, check, needs, site)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.rules.asking import effective, nodes, walltime, whole
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script import pbs
 from maple_parsl.script.model import Directive
 from maple_parsl.script.times import seconds
@@ -168,12 +168,11 @@ _END = "srun python t.py\n"
 _DOC = "https://slurm.schedmd.com/sbatch.html"
 
 
-def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str, check, source: str = _DOC) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "CONTRADICTION", severity, title, why, source, fix, bad, good, check)
+_FAMILY = Family("CONTRADICTION", source=_DOC)
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "tasks-against-nodes",
         "warning",
         "tasks, nodes and tasks per node do not fit",
@@ -183,7 +182,7 @@ RULES = (
         _S + "#SBATCH --ntasks-per-node=4\n#SBATCH --ntasks=8\n" + _END,
         _tasks,
     ),
-    _rule(
+    _FAMILY.rule(
         "nodelist-against-nodes",
         "error",
         "more nodes listed than asked for",
@@ -193,7 +192,7 @@ RULES = (
         _S + "#SBATCH --nodelist=n[1-2]\n" + _END,
         _node_list,
     ),
-    _rule(
+    _FAMILY.rule(
         "options-against-each-other",
         "warning",
         "two options that exclude each other",
@@ -203,7 +202,7 @@ RULES = (
         _S + "#SBATCH --no-requeue\n" + _END,
         _pairs,
     ),
-    _rule(
+    _FAMILY.rule(
         "comment-against-value",
         "warning",
         "a comment states another number",
@@ -213,7 +212,7 @@ RULES = (
         "#!/bin/bash\n#SBATCH --nodes=8  # 8 nodes\n#SBATCH --time=00:10:00\n" + _END,
         _comments,
     ),
-    _rule(
+    _FAMILY.rule(
         "times-against-each-other",
         "error",
         "times that do not fit into each other",
@@ -223,7 +222,7 @@ RULES = (
         _S + "#SBATCH --signal=USR1@120\n" + _END,
         _timeout,
     ),
-    _rule(
+    _FAMILY.rule(
         "select-and-job-resource",
         "error",
         "a job-wide resource beside select",
@@ -232,6 +231,6 @@ RULES = (
         "#!/bin/bash\n#PBS -l select=2:ncpus=8\n#PBS -l mem=64gb\n#PBS -l walltime=00:10:00\nmpiexec python t.py\n",
         "#!/bin/bash\n#PBS -l select=2:ncpus=8:mem=64gb\n#PBS -l walltime=00:10:00\nmpiexec python t.py\n",
         _chunks,
-        "PBS Professional User's Guide, 4.2 (chunks and job-wide resources)",
+        source="PBS Professional User's Guide, 4.2 (chunks and job-wide resources)",
     ),
 )

@@ -17,7 +17,7 @@ from maple_parsl.rules.asking import (
     texts,
     whole,
 )
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 
 _SAYS = re.compile(
     r"(?:(?:nodes?|machines?)\s+(?:has|have|with|of)\s+(?:only\s+)?(\d+)(?:\s*x?\s*(?:gpus?|[avh]\d{2,3}))?(?!\w)"
@@ -167,12 +167,11 @@ _END = "srun python t.py\n"
 _DOC = "https://slurm.schedmd.com/sbatch.html"
 
 
-def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "GPU_REQUEST", severity, title, why, _DOC, fix, bad, good, check)
+_FAMILY = Family("GPU_REQUEST", source=_DOC)
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "gpus-against-comment",
         "warning",
         "more GPUs per node than the comment says there are",
@@ -182,7 +181,7 @@ RULES = (
         _HEAD + "#SBATCH --gres=gpu:4   # a node has 4\n" + _END,
         _gpu_comment,
     ),
-    _rule(
+    _FAMILY.rule(
         "gpus-asked-twice",
         "error",
         "GPUs asked for in two ways",
@@ -193,7 +192,7 @@ RULES = (
         _HEAD + "#SBATCH --gpus-per-node=4\n" + _END,
         _total_and_per_node,
     ),
-    _rule(
+    _FAMILY.rule(
         "gpus-total-below-nodes",
         "error",
         "a total of GPUs taken for a number per node",
@@ -203,7 +202,7 @@ RULES = (
         "#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --gpus=16\n" + _END,
         _total_too_small,
     ),
-    _rule(
+    _FAMILY.rule(
         "gpu-request-form",
         "error",
         "a GPU request in a form Slurm does not read",
@@ -213,7 +212,7 @@ RULES = (
         _HEAD + "#SBATCH --gres=gpu:a100:4\n" + _END,
         _gres_form,
     ),
-    _rule(
+    _FAMILY.rule(
         "gpu-mappings-exclusive",
         "error",
         "two ways of dealing GPUs or cores to tasks",
@@ -223,7 +222,7 @@ RULES = (
         _HEAD + "#SBATCH --gpus-per-node=4\n" + _END,
         _two_mappings,
     ),
-    _rule(
+    _FAMILY.rule(
         "gpus-per-task-without-tasks",
         "warning",
         "GPUs per task without a number of tasks",
@@ -233,7 +232,7 @@ RULES = (
         _HEAD + "#SBATCH --gpus-per-task=1\n#SBATCH --gpu-bind=none\n" + _END,
         _per_task_alone,
     ),
-    _rule(
+    _FAMILY.rule(
         "tasks-per-gpu-with-launcher",
         "error",
         "a per-node launcher started once per GPU",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.rules.asking import commands, option, texts
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.rules.gpu_requests import _any_gpu_option
 from maple_parsl.script.model import Launch, Place
 from maple_parsl.script.rankmap import LaunchRanks
@@ -167,77 +167,76 @@ _SRUN = "https://slurm.schedmd.com/gres.html#GPU_Management"
 _CUDA = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/ (environment variables)"
 
 
-def _rule(id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "GPU_VISIBILITY", severity, title, why, source, fix, bad, good, check)
+_FAMILY = Family("GPU_VISIBILITY")
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "visible-devices-shared",
         "error",
         "one fixed device list for more processes than devices",
         "Every process of a node inherits the same list: some find no device of their number, or all take the same.",
-        _CUDA,
         "Leave the variable alone, or set it in each process from its local rank.",
         _HEAD + "export CUDA_VISIBLE_DEVICES=0\nsrun python t.py\n",
         _HEAD + "export CUDA_VISIBLE_DEVICES=3,2,1,0\nsrun python t.py\n",
         _shared_list,
+        source=_CUDA,
     ),
-    _rule(
+    _FAMILY.rule(
         "visible-devices-twice",
         "warning",
         "two device lists, one within the other",
         "HIP and CUDA lists count among the devices that ROCR_VISIBLE_DEVICES leaves.",
-        "https://rocm.docs.amd.com/en/latest/conceptual/gpu-isolation.html",
         "Set one of them.",
         _HEAD + "export ROCR_VISIBLE_DEVICES=2,3\nexport HIP_VISIBLE_DEVICES=2,3\nsrun -n 2 python t.py\n",
         _HEAD + "export ROCR_VISIBLE_DEVICES=3,2,1,0\nsrun python t.py\n",
         _two_lists,
+        source="https://rocm.docs.amd.com/en/latest/conceptual/gpu-isolation.html",
     ),
-    _rule(
+    _FAMILY.rule(
         "device-isolated",
         "warning",
         "each process sees only its own device",
         "With GPUs dealt per task a process has one device, number 0; peers on the node are hidden, so that"
         " cuda:LOCAL_RANK is invalid and NCCL cannot use direct copies.",
-        "https://github.com/NVIDIA/nccl/issues/1066; " + _SRUN,
         "Use --gpus-per-node and --gpu-bind=none and choose by local rank; or always use device 0.",
         "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-task=1\nsrun python t.py\n",
         _HEAD + "srun --gpu-bind=none python t.py\n",
         _isolated,
+        source="https://github.com/NVIDIA/nccl/issues/1066; " + _SRUN,
     ),
-    _rule(
+    _FAMILY.rule(
         "more-processes-than-gpus",
         "error",
         "more processes per node than GPUs",
         "The processes beyond the last GPU stop with an invalid device ordinal, or share one.",
-        "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/communicators.html (one device per rank)",
         "Start one process per GPU.",
         "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=8\n#SBATCH --gpus-per-node=4\nsrun python t.py\n",
         _HEAD + "srun python t.py\n",
         _more_tasks_than_gpus,
+        source="https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/communicators.html (one device per rank)",
     ),
-    _rule(
+    _FAMILY.rule(
         "copies-per-gpu",
         "warning",
         "tasks counted from GPUs",
         "--ntasks-per-gpu multiplies the tasks and binds each to its GPU; a program that manages several GPUs itself"
         " runs several times with one each.",
-        _SRUN,
         "State the number of tasks.",
         "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus=2\n#SBATCH --ntasks-per-gpu=1\nsrun python t.py\n",
         "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus=2\n#SBATCH --ntasks=1\nsrun python t.py\n",
         _per_gpu_copies,
+        source=_SRUN,
     ),
-    _rule(
+    _FAMILY.rule(
         "resource-set-gpus",
         "warning",
         "a resource set without the GPUs its processes use",
         "jsrun shows processes the GPUs of their resource set only.",
-        "https://docs.olcf.ornl.gov/systems/summit_user_guide.html#job-launcher-jsrun",
         "Give the set all GPUs its processes use.",
         "#!/bin/bash\n#BSUB -nnodes 1\n#BSUB -W 10\njsrun -n 1 -a 1 -g 1 python t.py\n",
         "#!/bin/bash\n#BSUB -nnodes 1\n#BSUB -W 10\njsrun -n 1 -a 6 -g 6 python t.py\n",
         _resource_set,
+        source="https://docs.olcf.ornl.gov/systems/summit_user_guide.html#job-launcher-jsrun",
     ),
 )

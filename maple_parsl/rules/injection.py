@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.rules.asking import row, texts
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script.model import Arg
 
 _SHELLS = frozenset("bash sh zsh dash ksh python python3 perl".split())
@@ -83,23 +83,24 @@ _S = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --time=00:10:00\n"
 _CWE = "https://cwe.mitre.org/data/definitions/78.html"
 
 
-def _rule(id: str, title: str, why: str, fix: str, bad: str, good: str, check, source: str = _CWE) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "INJECTION", "warning", title, why, source, fix, bad, good, check)
+_FAMILY = Family("INJECTION", source=_CWE)
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "download-run-unseen",
+        "warning",
         "a download is run at once",
         "Whoever controls the address, or the way to it, runs commands as you; a broken download runs by half.",
         "Download, check, then run.",
         _S + "curl -s https://example.org/setup.sh | bash\n",
         _S + "bash setup.sh\n",
         _download,
-        "https://cwe.mitre.org/data/definitions/494.html",
+        source="https://cwe.mitre.org/data/definitions/494.html",
     ),
-    _rule(
+    _FAMILY.rule(
         "eval-of-outside",
+        "warning",
         "eval of a value from outside",
         "The text is read as shell code once more.",
         'Run it as an array: "${command[@]}".',
@@ -107,8 +108,9 @@ RULES = (
         _S + 'eval "$(conda shell.bash hook)"\n',
         _evaluated,
     ),
-    _rule(
+    _FAMILY.rule(
         "argument-in-shell-text",
+        "warning",
         "an argument pasted into shell text",
         "In double quotes the argument is put into the text before the inner shell reads it.",
         'Pass it as an argument: bash -c \'python t.py "$1"\' _ "$1".',

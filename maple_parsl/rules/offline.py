@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.rules.asking import cite, kinds, submitted, texts
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script.model import Command
 from maple_parsl.site import Environment
 
@@ -143,27 +143,17 @@ _D = "#!/bin/bash\n#SBATCH --account=demo-dtai-gh\n#SBATCH --partition=ghx4\n#SB
 _D += "#SBATCH --mem=0\n#SBATCH --time=00:10:00\nmodule load python/miniforge3_pytorch/2.10.0\n"
 
 
-def _rule(id: str, title: str, why: str, fix: str, bad: str, good: str, check, site: str, needs: bool) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(
-        id,
-        "OFFLINE_NODE",
-        "error",
-        title,
-        why,
-        "https://huggingface.co/docs/huggingface_hub/package_reference/"
-        "environment_variables#hfhuboffline; the site's documentation",
-        fix,
-        bad,
-        good,
-        check,
-        needs,
-        site,
-    )
+_FAMILY = Family(
+    "OFFLINE_NODE",
+    source="https://huggingface.co/docs/huggingface_hub/package_reference/"
+    "environment_variables#hfhuboffline; the site's documentation",
+)
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "download-in-job",
+        "error",
         "a download within the job",
         "Where compute nodes have no route to the internet the command"
         " waits and fails; elsewhere each job, or each process, repeats it.",
@@ -171,18 +161,18 @@ RULES = (
         _D + "pip install einops\nsrun python t.py\n",
         _D + "srun python t.py\n",
         _download,
-        "deltaai",
-        False,
+        site="deltaai",
+        needs_site=False,
     ),
-    _rule(
+    _FAMILY.rule(
         "online-service",
+        "error",
         "an online service from offline nodes",
         "The program waits for a service it cannot reach.",
         "Use its offline mode.",
         _D + "export WANDB_API_KEY=$(cat key)\nsrun python t.py\n",
         _D + "export WANDB_MODE=offline\nsrun python t.py\n",
         _online_services,
-        "deltaai",
-        True,
+        site="deltaai",
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from maple_parsl.finding import Severity
 from maple_parsl.rules import parts
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script.model import Reference
@@ -57,6 +58,7 @@ def _typed(subject: Subject) -> Iterator[Found]:
         fix = "SLURM_GPUS_ON_NODE"
         if reference.name in said:
             continue
+        severity: Severity
         edits = parts.replace_text(subject, reference.place, reference.name, fix) if reference.name == _TYPED[0] else ()
         option = "--" + reference.name[6:].lower().replace("_", "-")
         if text is not None and not text.isdigit():
@@ -72,7 +74,7 @@ def _typed(subject: Subject) -> Iterator[Found]:
                 f"{reference.name} repeats {option} as written: with a type (a100:4) it is no number",
                 "note",
             )
-        yield Found(message, reference.place, severity=severity, edits=edits, fix=f"use {fix}")  # type: ignore[arg-type]
+        yield Found(message, reference.place, severity=severity, edits=edits, fix=f"use {fix}")
 
 
 def _shortened(subject: Subject) -> Iterator[Found]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.rules.asking import change, effective
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script import pbs
 from maple_parsl.script.model import Directive
 from maple_parsl.script.times import seconds
@@ -54,9 +54,8 @@ def _counts(subject: Subject) -> Iterator[Found]:
             yield Found(f"{directive.flag}={text}: the least is more than the most", place)
     request = pbs.request(subject.script) if subject.script.scheduler == "pbs" else None
     select = subject.script.directive("-l select")
-    for chunk in request.chunks if request and select is not None and not select.variables else ():
-        if chunk.count == 0:
-            yield Found(f"select={select.value}: no chunk at all", select.place)  # type: ignore[union-attr]
+    if request and select is not None and not select.variables and any(c.count == 0 for c in request.chunks):
+        yield Found(f"select={select.value}: no chunk at all", select.place)
     for launch in subject.script.all_launches:
         for name in (
             "ntasks",
@@ -139,12 +138,11 @@ _END = "srun python t.py\n"
 _DOC = "https://slurm.schedmd.com/sbatch.html"
 
 
-def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "INVALID_VALUE", severity, title, why, _DOC, fix, bad, good, check)
+_FAMILY = Family("INVALID_VALUE", source=_DOC)
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "count-below-one",
         "error",
         "a number that cannot be",
@@ -154,7 +152,7 @@ RULES = (
         _S + _T + _END,
         _counts,
     ),
-    _rule(
+    _FAMILY.rule(
         "time-unreadable",
         "error",
         "a time limit in no form the scheduler reads",
@@ -164,7 +162,7 @@ RULES = (
         _S + _T + _END,
         _time,
     ),
-    _rule(
+    _FAMILY.rule(
         "time-units",
         "warning",
         "a time limit that is shorter than it looks",
@@ -174,7 +172,7 @@ RULES = (
         _S + "#SBATCH --time=24:00:00\n" + _END,
         _short_time,
     ),
-    _rule(
+    _FAMILY.rule(
         "value-unreadable",
         "error",
         "a value in no form the scheduler reads",
