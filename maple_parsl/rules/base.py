@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from maple_parsl.finding import Edit, Severity
-from maple_parsl.script.model import Place, Script
+from maple_parsl.script.model import Directive, Place, Script
 
 if TYPE_CHECKING:
     from maple_parsl.script.rankmap import LaunchRanks, ScriptRanks
@@ -65,6 +65,14 @@ class Subject:
     def lines(self) -> tuple[str, ...]:
         """The script's lines; line n is ``lines[n - 1]``."""
         return self.script.rows
+
+    @cached_property
+    def directives_by_line(self) -> dict[int, list[Directive]]:
+        """Line number -> the options on it."""
+        table: dict[int, list[Directive]] = {}
+        for directive in self.script.directives:
+            table.setdefault(directive.place.line, []).append(directive)
+        return table
 
     @cached_property
     def queue(self) -> Queue | None:

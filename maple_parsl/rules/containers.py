@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from maple_parsl.finding import Edit
 from maple_parsl.rules.asking import cite, kinds, row, submitted, texts
 from maple_parsl.rules.base import Family, Found, Subject
-from maple_parsl.rules.gpu_requests import _any_gpu_option
+from maple_parsl.rules.gpu_requests import any_gpu_option
 from maple_parsl.script.model import Command, Place
 
 _ENGINES = ("apptainer", "singularity")
@@ -45,7 +45,7 @@ def _uses_gpus(subject: Subject) -> bool:
     found = kinds(subject)
     if found:
         return all(k.vendor in ("nvidia", "amd") and k.gpus for k in found)
-    return _any_gpu_option(subject) or bool(subject.ranks.gpus_per_node)
+    return any_gpu_option(subject) or bool(subject.ranks.gpus_per_node)
 
 
 def _no_gpu_option(subject: Subject) -> Iterator[Found]:

@@ -25,6 +25,8 @@ _COUNTS = {
 }
 
 
+_NUMBERS = dict(zip("one two three four five six seven eight nine ten".split(), range(1, 11), strict=True))
+_SPAN = re.compile(r"#+\s*(\d+)\s*(min(?:ute)?s?|h(?:ou)?rs?|h|days?)\s*\Z", re.I)
 # Numbers of other things, and numbers that are limits or examples.
 _OTHER_UNITS = re.compile(
     r"\d+\s*(?:x\s*)?(?:gpus?|gcds?|cpus?|cores?|threads?|gi?b|mi?b|min\w*|hours?|hrs?|[avh]\d{2,3}\b|tasks? per|ranks? per)|=\s*\d+",
@@ -106,15 +108,23 @@ def _pairs(subject: Subject) -> Iterator[Found]:
 
 
 def _comments(subject: Subject) -> Iterator[Found]:
+    yield from _number_comments(subject)
+    yield from _time_comment(subject)
+
+
+def _number_comments(subject: Subject) -> Iterator[Found]:
     """A number in the comment of a directive's line that is another one than the directive's."""
     for directive in effective(subject):
         words = _COUNTS.get(directive.name)
         if not words or directive.number is None or not directive.comment:
             continue
         match = re.match(
-            rf"#+\s*(?:use |using |number of |total )?(\d+)\s+(?:{words})\s*(?:[.,;)]|\Z)", directive.comment, re.I
+            rf"#+\s*(?:use |using |number of |total )?(\d+|{'|'.join(_NUMBERS)})\s+(?:{words})\s*(?:[.,;)]|\Z)",
+            directive.comment,
+            re.I,
         )
-        if match and int(match[1]) != directive.number:
+        said_number = _NUMBERS.get(match[1].lower()) or int(match[1]) if match else None
+        if match and said_number != directive.number:
             yield Found(
                 f"{directive.flag} is {directive.number}, and its comment says {match[0].lstrip('# ')!r}",
                 directive.place,
@@ -129,6 +139,18 @@ def _comments(subject: Subject) -> Iterator[Found]:
                 directive.place,
                 severity="note",
             )
+
+
+def _time_comment(subject: Subject) -> Iterator[Found]:
+    """The whole comment of the time limit is another time."""
+    directive, limit = subject.script.directive("walltime"), walltime(subject)
+    match = _SPAN.match(directive.comment or "") if directive is not None else None
+    if directive is None or match is None or limit is None:
+        return
+    if int(match[1]) * {"m": 60, "h": 3600, "d": 86400}[match[2][0].lower()] != int(limit):
+        yield Found(
+            f"{directive.flag} is {directive.value}, and its comment says {match[0].lstrip('# ')!r}", directive.place
+        )
 
 
 def _timeout(subject: Subject) -> Iterator[Found]:

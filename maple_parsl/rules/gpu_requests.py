@@ -126,7 +126,8 @@ def _two_mappings(subject: Subject) -> Iterator[Found]:
     for command in commands(subject, "srun", "sbatch", "salloc"):
         words = texts(command)
         here = {name: option(words, name) for name in _TWO}
-        merged = {name: here[name] or (given[name] if command.name == "srun" else None) for name in _TWO}
+        kept = command.name == "srun"  # which reads what sbatch was asked for, but for the cores per task
+        merged = {n: here[n] or (given[n] if kept and n != "--cpus-per-task" else None) for n in _TWO}
         if any(here.values()) and (both := _exclusive_options(merged)):
             yield Found(f"{both} are mutually exclusive", command.place)
 
@@ -139,8 +140,12 @@ def _per_task_alone(subject: Subject) -> Iterator[Found]:
         yield Found("--gpus-per-task is given and no number of tasks", directive.place)
 
 
-def _any_gpu_option(subject: Subject) -> bool:
-    if asked(subject, *GPU_OPTIONS, "--tres-per-task") is not None:
+def any_gpu_option(subject: Subject) -> bool:
+    """The script asks for GPUs in some way."""
+    if asked(subject, *GPU_OPTIONS, "--tres-per-task", "-l ngpus") is not None:
+        return True
+    select = subject.script.directive("-l select")
+    if select is not None and "ngpus=" in (select.value or ""):
         return True
     return any(
         word.startswith(GPU_OPTIONS) or word == "-G" for c in commands(subject, "srun", "salloc") for word in texts(c)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from maple_parsl.rules.asking import commands, option, texts
 from maple_parsl.rules.base import Family, Found, Subject
-from maple_parsl.rules.gpu_requests import _any_gpu_option
+from maple_parsl.rules.gpu_requests import any_gpu_option
 from maple_parsl.script.model import Launch, Place
 from maple_parsl.script.rankmap import LaunchRanks
-from maple_parsl.script.variables import typed_count
+from maple_parsl.script.variables import gres_gpus, typed_count
 
 _LISTS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
 _ALONE = re.compile(r"(?:single:1|per_task:1|closest|map_gpu:.+|mask_gpu:.+|single)\Z")
@@ -47,7 +47,7 @@ def _shared_list(subject: Subject) -> Iterator[Found]:
                 )
             gpus = subject.ranks.gpus_per_node
             beyond = [d for d in devices if gpus and int(d) >= gpus]
-            if beyond and _any_gpu_option(subject):
+            if beyond and any_gpu_option(subject):
                 yield Found(
                     f"{name} names device {beyond[0]}; the job has {gpus} per node, 0 to {(gpus or 1) - 1}",
                     _set_at(ranks.launch, name),
@@ -113,12 +113,22 @@ def _many(ranks: LaunchRanks) -> bool:
     return bool(ranks.processes and ranks.nodes and ranks.processes > ranks.nodes)
 
 
+def _step_gpus(launch: Launch) -> int | None:
+    """GPUs per node that a step of srun asks for itself."""
+    if launch.launcher != "srun":
+        return None
+    gres, per_node = launch.value("gres"), launch.value("gpus_per_node")
+    if gres is not None and gres.text:
+        return gres_gpus(gres.text)
+    return typed_count(per_node.text) if per_node is not None else None
+
+
 def _more_tasks_than_gpus(subject: Subject) -> Iterator[Found]:
-    gpus = subject.ranks.gpus_per_node
-    if not gpus or not _any_gpu_option(subject):
+    if not any_gpu_option(subject):
         return
     for ranks in subject.launches:
-        if ranks.framework or ranks.outer_per_node is None or ranks.outer_per_node <= gpus:
+        gpus = _step_gpus(ranks.launch) or subject.ranks.gpus_per_node
+        if not gpus or ranks.framework or ranks.outer_per_node is None or ranks.outer_per_node <= gpus:
             continue
         if ranks.launch.launcher not in ("srun", "mpiexec", "mpirun", "ibrun") or ranks.launch.leaf.opaque:
             continue

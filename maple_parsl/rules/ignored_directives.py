@@ -147,7 +147,7 @@ def _repeated(subject: Subject) -> Iterator[Found]:
             continue  # these add up
         if subject.script.scheduler == "pbs" and directive.name in ("-W", "-v", "-m", "-M", "-l"):
             continue
-        first = next(d for d in subject.script.directives if d.place == earlier)
+        first = next(d for d in subject.directives_by_line[earlier.line] if d.place == earlier)
         same = first.value == directive.value
         yield Found(
             f"{directive.flag} was given on line {earlier.line} already"

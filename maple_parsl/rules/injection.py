@@ -12,7 +12,7 @@ from maple_parsl.script.model import Arg
 _SHELLS = frozenset("bash sh zsh dash ksh python python3 perl".split())
 _OUTSIDE = ("positional", "environment", "unset")
 _PIPED = re.compile(r"\b(?:curl|wget)\b[^|;&#]*\|\s*(?:sudo\s+)?(?:\S*/)?(?:bash|sh|zsh|python3?|perl)\b")
-_PROCESS = re.compile(r"(?:\b(?:bash|sh|source|eval)\b|\.\s)\s*[\"']?[<$]\(\s*(?:curl|wget)\b")
+_PROCESS = re.compile(r"(?:\b(?:bash|sh|source|eval)\b(?:\s+-c)?|\.\s)\s*[\"']?[<$]\(\s*(?:curl|wget)\b")
 # Set by the scheduler or the system, not by who calls the script.
 _TRUSTED = re.compile(
     r"(?:SLURM|PBS|LSB|PMI|OMPI|CUDA|PALS|COBALT)_|(?:HOME|USER|PWD|TMPDIR|SCRATCH|HOSTNAME|PATH|SHELL)\Z"
@@ -70,7 +70,7 @@ def _in_shell(subject: Subject) -> Iterator[Found]:
                 and not whole
                 and outside.startswith("$")
                 and body.place not in seen
-                and outside[1:2].isdigit() | ("@" in outside)
+                and (outside[1:2].isdigit() or outside[1:2] in ("@", "*"))
             ):
                 seen.add(body.place)
                 yield Found(

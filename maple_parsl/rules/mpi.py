@@ -137,7 +137,7 @@ def _foreign_rank(subject: Subject) -> Iterator[Found]:
     for ranks in subject.launches:
         launch = ranks.launch
         dialect = _dialect(subject, launch)
-        if launch.launcher == "mpiexec" and dialect == "unknown" and subject.script.scheduler == "pbs":
+        if dialect == "unknown" and launch.launcher in ("mpiexec", "mpirun") and subject.script.scheduler == "pbs":
             dialect = "not slurm"
         if dialect in ("unknown", "none") or not parts.stepped(launch) or launch.launcher in ("ssh", "pdsh", "pbsdsh"):
             continue

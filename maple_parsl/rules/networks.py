@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from maple_parsl.finding import Edit
 from maple_parsl.rules.asking import change, cite, fewest, kinds, row
 from maple_parsl.rules.base import Family, Found, Subject
-from maple_parsl.script.model import Assignment
+from maple_parsl.script.model import Assignment, Variable
 
 _NAMED = re.compile(r"(?:eth|eno|ens|enp|em|wlan|wlp|bond|ib|ibp|mlx|team|p\d+p)\d")
 _EXACT = ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
@@ -16,10 +16,13 @@ _SLINGSHOT = re.compile(r"FI_CXI_\w+\Z")
 _EFA = re.compile(r"FI_EFA_\w+\Z")
 
 
-def _last(subject: Subject, name: str) -> Assignment | None:
-    """Where a variable gets its last certain value."""
+def _last(subject: Subject, name: str) -> Assignment | Variable | None:
+    """Where a variable gets its last certain value, in the shell or by an option of a launcher."""
     made = [a for a in subject.script.assigned(name) if a.how != "unset" and not a.conditional]
-    return made[-1] if made else None
+    if made:
+        return made[-1]
+    given = (launch.leaf.environment.get(name) for launch in subject.script.launches)
+    return next((v for v in given if v is not None and not v.place.file), None)
 
 
 def _exclusion(subject: Subject) -> Iterator[Found]:

@@ -120,7 +120,8 @@ def _online_services(subject: Subject) -> Iterator[Found]:
         key = leaf.environment.get("WANDB_API_KEY")
         mode = leaf.variable("WANDB_MODE")
         wanted = key is not None or re.search(r"(?:report[_-]to|logger|use)[_= -]*wandb|--wandb\b", words) is not None
-        if wanted and (mode is None or mode.text == "online"):
+        online = mode is not None and mode.text == "online"
+        if online or (wanted and mode is None):
             yield Found(
                 f"Weights & Biases is used online; compute nodes of {subject.site.title} do not reach it",
                 key.place if key else leaf.place,

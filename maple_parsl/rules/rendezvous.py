@@ -73,7 +73,7 @@ def _loopback(subject: Subject) -> Iterator[Found]:
                 f"{source} is {text}: on every node that is the node itself, so no two nodes meet",
                 place, fix=fix, edits=edits,
             )  # fmt: skip
-        elif parts.has_directives(subject) and (several is None or (ranks is not None and parts.stepped(ranks.launch))):
+        elif parts.has_directives(subject) and several is None:
             yield Found(
                 f"{source} is {text}, which works on one node only", place, fix=fix, severity="note",
             )  # fmt: skip

@@ -16,7 +16,7 @@ PLACEHOLDER = re.compile(
     r"|venv|conda|path|dir|directory|token|key|id|script|code|data|dataset|home|image|container|group|proj|folder)\w*"
     r"|(?<![A-Za-z])(?:your|yourproject|youraccount|your_?name)(?![A-Za-z])"
     r"|(?<!\w)X{3,}(?!\w)|CHANGE[_-]?ME|REPLACE[_-]?(?:ME|WITH|THIS)|FILL[_-]?(?:ME[_-]?)?IN|(?<!\w)TODO(?!\w)"
-    r"|/path/to(?:/|\b)|/your/|(?<!\w)(?:PROJECT|ACCOUNT)_?(?:NAME|ID)(?!\w)|(?<!\w)(?:INSERT|ADD)_\w+_HERE",
+    r"|/path/to(?:/|\b)|/your/|(?<!\w)(?:PROJECT|ACCOUNT|ALLOCATION|PARTITION|QUEUE)_?(?:NAME|ID)(?!\w)|@example\.(?:com|org|net)\b|(?<!\w)(?:INSERT|ADD)_\w+_HERE",
     re.I,
 )
 _SHELL_PLACEHOLDER = re.compile(

@@ -116,6 +116,7 @@ def _nodelist(subject: Subject) -> Iterator[Found]:
             ),
             None,
         )
+        cut = cut or re.search(r"\b(?:read|readarray|mapfile)\b.*<<<.*" + reference.name, row)
         endpoint = reference.launcher and re.search(r"(?:endpoint|master_addr|master-addr|process_ip)[= ]", row)
         if not (loop or cut or stripped or host or endpoint) or command in ("test", "["):
             continue
@@ -209,7 +210,9 @@ def _lsf(subject: Subject) -> Iterator[Found]:
 def _uniq(subject: Subject) -> Iterator[Found]:
     for reference in _read(subject, "PBS_NODEFILE", "COBALT_NODEFILE"):
         row = _row(subject, reference)
-        if re.search(r"\buniq\b", row) and not re.search(r"\bsort\b", row):
+        select = subject.script.directive("-l select") or subject.script.directive("-l nodes")
+        in_turns = select is None or "+" in (select.value or "")  # chunks of one kind: equal lines are neighbours
+        if in_turns and re.search(r"\buniq\b", row) and not re.search(r"\bsort\b", row):
             yield Found("uniq leaves equal lines out only where they are neighbours", reference.place)
             return
 
@@ -284,7 +287,7 @@ RULES = (
         why="Hosts may come in turns (a b a b), and uniq leaves those as they are.",
         source="https://man7.org/linux/man-pages/man1/uniq.1.html (adjacent lines)",
         fix="sort -u, or awk '!seen[$1]++' to keep the order.",
-        bad="#!/bin/bash\n#PBS -l select=2\nN=$(uniq $PBS_NODEFILE | wc -l)\nmpiexec -n $N --ppn 1 python t.py\n",
+        bad="#!/bin/bash\n#PBS -l select=1:ncpus=8+2:ncpus=4\nN=$(uniq $PBS_NODEFILE | wc -l)\nmpiexec -n $N --ppn 1 python t.py\n",
         good="#!/bin/bash\n#PBS -l select=2\nN=$(sort -u $PBS_NODEFILE | wc -l)\nmpiexec -n $N --ppn 1 python t.py\n",
         check=_uniq,
     ),

@@ -16,7 +16,7 @@ from maple_parsl.rules.asking import (
     submitted,
 )
 from maple_parsl.rules.base import Family, Found, Subject
-from maple_parsl.rules.gpu_requests import _any_gpu_option
+from maple_parsl.rules.gpu_requests import any_gpu_option
 from maple_parsl.script import pbs
 
 
@@ -65,7 +65,7 @@ def _none_asked(subject: Subject) -> Iterator[Found]:
         if request and select and not select.variables and all("ngpus" not in c.resources for c in request.chunks):
             yield Found(f"select={select.value} asks for no GPU (ngpus)", select.place, evidence=cite(site.directives))
         return
-    if not _any_gpu_option(subject):
+    if not any_gpu_option(subject):
         form = site.directives.gpu_request
         yield Found(
             f"no GPU is asked for; {site.title} takes --{form}",

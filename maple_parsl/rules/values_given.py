@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from maple_parsl.rules.asking import change, effective
 from maple_parsl.rules.base import Family, Found, Subject
+from maple_parsl.rules.required import PLACEHOLDER
 from maple_parsl.script import pbs
 from maple_parsl.script.model import Directive
 from maple_parsl.script.times import seconds
@@ -15,6 +16,7 @@ _COUNTS = frozenset(
     "--nodes --ntasks --ntasks-per-node --cpus-per-task --gpus-per-node --gpus --gpus-per-task --ntasks-per-gpu"
     " --cpus-per-gpu --ntasks-per-socket --ntasks-per-core --threads-per-core -nnodes".split()
 )
+_PLAIN = frozenset(["--nodes", "--ntasks", "--ntasks-per-node", "--cpus-per-task"])
 _ZERO_ALLOWED = frozenset(["--gpus-per-node", "--gpus", "--gpus-per-task"])
 _MAIL = frozenset(
     "NONE BEGIN END FAIL REQUEUE ALL INVALID_DEPEND STAGE_OUT TIME_LIMIT TIME_LIMIT_90 TIME_LIMIT_80 TIME_LIMIT_50"
@@ -44,6 +46,8 @@ def _counts(subject: Subject) -> Iterator[Found]:
         place = directive.value_place or directive.place
         if re.match(r"-\d|0+\Z", last) and not (directive.name in _ZERO_ALLOWED and last == "0"):
             yield Found(f"{directive.flag}={text}: there must be at least one", place)
+        elif directive.name in _PLAIN and re.match(r"[A-Za-z]{2,}\Z", last) and not PLACEHOLDER.search(text):
+            yield Found(f"{directive.flag}={text} is no number", place)
         elif re.match(r"\d+\.\d+\Z", last):
             yield Found(f"{directive.flag}={text} is no whole number", place)
         elif (
