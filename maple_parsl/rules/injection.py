@@ -9,6 +9,7 @@ from maple_parsl.rules.asking import row, texts
 from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script.model import Arg
 
+_ALL = re.compile(r"\$[*@]")
 _SHELLS = frozenset("bash sh zsh dash ksh python python3 perl".split())
 _OUTSIDE = ("positional", "environment", "unset")
 _PIPED = re.compile(r"\b(?:curl|wget)\b[^|;&#]*\|\s*(?:sudo\s+)?(?:\S*/)?(?:bash|sh|zsh|python3?|perl)\b")
@@ -64,6 +65,9 @@ def _in_shell(subject: Subject) -> Iterator[Found]:
                 continue
             body = command.words[index + 2]
             outside = _outside(body) if '"' in body.text[:2] or '"' in body.quote else None
+            if not outside and '"' in body.quote and (match := _ALL.search(body.text)):
+                unknown = body.value.text == body.text.strip('"').replace(match[0], "")  # else a function's arguments
+                outside = match[0] if unknown else None
             whole = body.value.symbol is not None  # the whole command is handed over, on purpose
             if (
                 outside

@@ -57,7 +57,9 @@ def stepped(launch: Launch) -> bool:
 
 def leaf_name(launch: Launch) -> str:
     """Name of the innermost program."""
-    words = launch.leaf.program
+    leaf = launch.leaf
+    before = sum(len(w.words) for w in leaf.wrappers if w.kind == "env") if leaf.launcher else 0
+    words = leaf.program[before:]
     text = words[0].value.text if words else None
     return (text or "").rpartition("/")[2]
 

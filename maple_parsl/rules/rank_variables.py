@@ -113,7 +113,7 @@ def _in_batch(subject: Subject) -> Iterator[Found]:
 
 
 def _passed_on(rows: tuple[str, ...]) -> bool:
-    return any(re.search(r"[>|]|\$\(", row) for row in rows)
+    return any(re.search(r"[>|]|(?:\$\(|`)\s*(?:echo|printf)\b", row) for row in rows)
 
 
 def _escaped(subject: Subject) -> Iterator[Found]:

@@ -43,7 +43,7 @@ def told(subject: Subject) -> Iterator[tuple[Value, Place | None, str, LaunchRan
 def _several(subject: Subject, ranks: LaunchRanks | None) -> bool | None:
     """More than one node takes part; None: cannot be told."""
     if ranks is None:
-        return True if parts.fewest_nodes(subject) > 1 else None
+        return True if parts.fewest_nodes(subject) > 1 else False if subject.ranks.job_nodes == 1 else None
     if parts.spread(ranks):
         return True
     inner = parts.framework_of(ranks.launch)

@@ -82,7 +82,7 @@ def _shortened(subject: Subject) -> Iterator[Found]:
         if reference.assigned or reference.operator.startswith(_STRIPS) or _prints(subject, reference):
             continue
         row = _row(subject, reference)
-        if re.search(r"\b(?:sed|grep|awk|cut|tr|python3?)\b", row) or re.search(r"IFS=|=~", row):
+        if re.search(r"\b(?:sed|grep|awk|cut|tr|python3? -c)\b", row) or re.search(r"IFS=|=~", row):
             continue
         if subject.ranks.job_nodes == 1:
             continue
