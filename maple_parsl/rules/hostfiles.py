@@ -91,7 +91,7 @@ def _missing(subject: Subject) -> Iterator[Found]:
             path.text in (str(h.file) if h.file else "") for h in subject.script.heredocs
         ):
             continue
-        if any(s.kind in ("source", "python") and s.found is False for s in subject.script.steps):
+        if parts.sources_unread(subject):
             continue
         mpi = launch.launcher.startswith("mpi")
         yield Found(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from maple_parsl.finding import Edit
 from maple_parsl.rules.asking import change, cite, fewest, kinds, row
 from maple_parsl.rules.base import Family, Found, Subject
+from maple_parsl.rules.parts import sources_unread
 from maple_parsl.script.model import Assignment, Variable
 
 _NAMED = re.compile(r"(?:eth|eno|ens|enp|em|wlan|wlp|bond|ib|ibp|mlx|team|p\d+p)\d")
@@ -96,7 +97,7 @@ def _missing(subject: Subject) -> Iterator[Found]:
         return
     if subject.script.assigned("NCCL_SOCKET_IFNAME") or subject.script.scheduler != site.scheduler.kind:
         return
-    if any(s.found is False for s in subject.script.steps_of("source")) or _plugin(subject):
+    if sources_unread(subject) or _plugin(subject):
         return  # set elsewhere, perhaps
     launch = subject.script.launches[-1]
     yield Found(

@@ -84,6 +84,14 @@ def _inline(words: tuple[Arg, ...]) -> bool:
     return any((w.value.text or "") in ("-c", "-V", "--version") for w in words[1:3])
 
 
+def sources_unread(subject: Subject) -> bool:
+    """A file of the user's that could not be read is sourced: it may set anything."""
+    return any(
+        s.found is False and not any((w.value.text or "").startswith("/etc/") for w in s.words)
+        for s in subject.script.steps_of("source")
+    )
+
+
 def is_tool(launch: Launch) -> bool:
     return leaf_name(launch) in _TOOLS
 

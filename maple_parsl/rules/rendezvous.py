@@ -114,9 +114,7 @@ def _nowhere(subject: Subject) -> Iterator[Found]:
         symbol = assignment.value.symbol
         if symbol is None or symbol.kind != "environment" or symbol.detail == "MASTER_ADDR" or assignment.value.assumed:
             continue
-        if any(s.found is False for s in subject.script.steps_of("source")) or symbol.detail.endswith(
-            ("HOST_IP", "_ADDR0")
-        ):
+        if parts.sources_unread(subject) or symbol.detail.endswith(("HOST_IP", "_ADDR0")):
             continue
         yield Found(
             f"MASTER_ADDR is {symbol.detail}, which the script does not set"
