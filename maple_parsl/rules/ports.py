@@ -85,8 +85,8 @@ def _range(subject: Subject) -> Iterator[Found]:
     for value, place, name, _ in _ports(subject):
         low, high = value.low, value.high
         symbol = value.symbol
-        if low is None or (symbol is not None and symbol.kind == "free_port"):
-            continue
+        if low is None or value.number == 0 or (symbol is not None and symbol.kind == "free_port"):
+            continue  # 0: whichever is free
         if low > 65535 or (symbol is not None and symbol.kind == "job_id" and high is None):
             edits = _formula(subject, place) if name == "MASTER_PORT" else ()
             yield Found(f"{name} can be above 65535, the greatest port there is", place, fix=_FIX, edits=edits)

@@ -8,10 +8,11 @@ from maple_parsl.compose.target import misfits
 from maple_parsl.finding import Edit
 from maple_parsl.rules import parts
 from maple_parsl.rules.asking import asked, cite, effective, gpus_of, kinds, nodes, per_node_gpus, submitted, walltime
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script import pbs
 from maple_parsl.script.model import Directive
 from maple_parsl.site import Queue
+from maple_parsl.walltime import Walltime
 
 
 def _ours(subject: Subject) -> bool:
@@ -95,10 +96,10 @@ def _longest(subject: Subject, queue: Queue, directive: Directive) -> tuple[Edit
     return parts.replace_text(subject, directive.place, text, str(longest))
 
 
-def _without_nodes(queue: Queue, time: object) -> list[str]:
+def _without_nodes(queue: Queue, time: Walltime | None) -> list[str]:
     """Only the time, against the longest the queue has."""
     longest = max((b.max_walltime for b in queue.bands), default=queue.max_walltime)
-    if time is not None and longest is not None and time > longest:  # type: ignore[operator]
+    if time is not None and longest is not None and time > longest:
         return [f"allows at most {longest}, {time} asked for"]
     return []
 
@@ -137,41 +138,39 @@ _NERSC += "#SBATCH --qos=regular\n#SBATCH --gpus-per-node=4\nsrun python t.py\n"
 _GOOD = _ALCF + "#PBS -l walltime=00:30:00\n#PBS -q debug-scaling\n" + _END
 
 
-def _rule(id: str, title: str, why: str, fix: str, bad: str, check, good: str = _GOOD) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(
-        id, "QUEUE_LIMIT", "error", title, why, "the site's documentation", fix, bad, good, check, True, "polaris"
-    )
+_FAMILY = Family("QUEUE_LIMIT", source="the site's documentation", site="polaris")
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "queue-limit",
+        "error",
         "nodes, GPUs or time outside the queue's limits",
         "The job is refused, or accepted by a routing queue and never started because no queue behind it takes it.",
         "Change the size or the queue.",
         _ALCF + "#PBS -l walltime=00:30:00\n#PBS -q prod\n" + _END,
+        _GOOD,
         _limits,
     ),
-    _rule(
+    _FAMILY.rule(
         "walltime-too-short",
+        "error",
         "a time below the shortest that is taken",
         "The site refuses jobs that ask for less.",
         "Ask for at least the shortest time.",
         _ALCF + "#PBS -l walltime=00:01:00\n#PBS -q debug-scaling\n" + _END,
+        _GOOD,
         _shortest,
     ),
-    Rule(
+    _FAMILY.rule(
         "nodes-not-there",
-        "QUEUE_LIMIT",
         "error",
         "more nodes than there are",
         "No queue can give them.",
-        "the site's documentation",
         "Ask for fewer nodes.",
         _NERSC.replace("=2", "=5000"),
         _NERSC,
         _nodes_of_kind,
-        True,
-        "perlmutter",
+        site="perlmutter",
     ),
 )

@@ -103,12 +103,18 @@ def _in_batch(subject: Subject) -> Iterator[Found]:
                 continue
             if reference.operator.startswith((":-", "-", ":+", "+")):
                 continue
+            if reference.command in ("echo", "printf") and not _passed_on(subject.lines[line - 1 : line]):
+                continue  # only shown
             seen.add(line)
             yield Found(
                 f"{name} is read by the batch shell, which runs once, on the first node",
                 reference.place,
                 fix="what should happen on every node or in every process belongs behind srun or mpiexec",
             )
+
+
+def _passed_on(rows: tuple[str, ...]) -> bool:
+    return any(re.search(r"[>|]|(?:\$\(|`)\s*(?:echo|printf)\b", row) for row in rows)
 
 
 def _escaped(subject: Subject) -> Iterator[Found]:
