@@ -231,6 +231,12 @@ class Plan(Part):
 
         return VerbatimLauncher()
 
+    def endpoint_config(self) -> dict[str, Any]:
+        """The ``user_endpoint_config`` with which a multi-user endpoint starts blocks of this shape."""
+        from maple_parsl.provider import endpoint_config
+
+        return endpoint_config(self)
+
     def config(self, **options: Any) -> Any:
         """A whole Parsl ``Config`` whose blocks have this plan's shape."""
         from maple_parsl.provider import config

@@ -33,6 +33,10 @@ def run(
     run_root: Annotated[
         str | None, typer.Option("--run-root", help="Folder for run directories, seen by all nodes.", metavar="DIR")
     ] = None,
+    via: Annotated[
+        str | None,
+        typer.Option("--via", help="The way to the site: here, globus, ssh, or with :ADDRESS.", metavar="WAY"),
+    ] = None,
     wait: Annotated[
         bool | None, typer.Option("--wait/--no-wait", help="Wait for the end (local: unless told not to).")
     ] = None,
@@ -58,6 +62,7 @@ def run(
             here=here,
             force=force,
             run_root=run_root,
+            via=via,
             ask=None if json else _asker(),
             show=None if json else _show,
         )
@@ -100,7 +105,7 @@ def _rehearsed(run: Run, json: bool) -> int:
             {"run": run.id, "job_id": None, "state": "not_submitted", "run_dir": str(run.run_dir), "dry_run": True}
         )
     else:
-        print(f"nothing was submitted; the script is {run.run_dir}/script.sh")
+        print(f"nothing was submitted; the script is {run.script}")
     return 0
 
 
