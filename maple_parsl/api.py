@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 from maple_parsl.folders import current, expanded
 from maple_parsl.plan import Origin, Plan
 from maple_parsl.request import Request
+from maple_parsl.walltime import Walltime
 
 if TYPE_CHECKING:
     from maple_parsl.catalogue import Catalogue, SiteRecord
     from maple_parsl.runs.run import Run
     from maple_parsl.template import Template
+
+_PREFLIGHT_SECONDS = 600  # walltime of a preflight alone: it takes a minute, set-up and clean-up the rest
 
 
 def plan(
@@ -134,6 +137,8 @@ def _composed(request: Request, catalogue: Catalogue) -> tuple[Plan, SiteRecord]
         raise RequestError("no site stated; maple sites lists them, and local is this machine")
     record = catalogue.get(request.site)
     _whole_lines(request)
+    if request.preflight == "only" and request.walltime is None:
+        request = request.model_copy(update={"walltime": Walltime(_PREFLIGHT_SECONDS)})
     if request.snapshot:
         request = _inside_tree(request, catalogue.cwd)
     if record.site.scheduler.kind == "none":
@@ -179,7 +184,6 @@ def _as_granted(request: Request, catalogue: Catalogue) -> Request:
     """What was not stated and the allocation fixes: nodes, account, the time that is left."""
     from maple_parsl.errors import RequestError
     from maple_parsl.runs.inside import allocation
-    from maple_parsl.walltime import Walltime
 
     if request.site is None:
         raise RequestError("no site stated; maple sites lists them")

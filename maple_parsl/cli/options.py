@@ -73,6 +73,9 @@ _OPTIONS: Mapping[str, Any] = {
     "launcher_arg": _many("Option for the site's launcher; repeat.", "--launcher-arg", metavar="OPT"),
     "exclusive": Annotated[bool | None, typer.Option("--exclusive/--no-exclusive", help="Whole nodes.")],
     "requeue": _flag("Start again after preemption, or at the walltime.", "--requeue"),
+    "preflight": _text(
+        "Test of the launch in the allocation: stop (default on several nodes), warn or off.", "--preflight"
+    ),
     "snapshot": _flag("Copy the working tree, so that later edits do not change the job.", "--snapshot"),
 }
 _FALSE = {"whole_gpus", "requeue", "snapshot"}

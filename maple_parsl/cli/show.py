@@ -67,6 +67,7 @@ def print_plan(screen: Console, plan: Plan) -> None:
 _FIXED = (
     ("# --- Bookkeeping", "maple_claim"),
     ('maple_put "$MAPLE_RUN_DIR/bin/task.sh"', "MAPLE_END_OF_TASK"),
+    ('maple_put "$MAPLE_RUN_DIR/bin/preflight.py"', "MAPLE_END_OF_PREFLIGHT"),
 )
 
 
@@ -125,6 +126,8 @@ def print_findings(screen: Console, findings: Iterable[Finding]) -> None:
 
 def print_status(screen: Console, status: Status, extra: dict[str, str] | None = None) -> None:
     """One run's state, in full."""
+    from maple_parsl.runs.words import findings
+
     table = facts()
     state = status.state.value
     table.add_row("run", status.id)
@@ -143,6 +146,9 @@ def print_status(screen: Console, status: Status, extra: dict[str, str] | None =
         table.add_row("hosts", clean(status.hosts))
     if status.attempt > 1:
         table.add_row("attempt", str(status.attempt))
+    if status.preflight:
+        found = "; ".join(findings(status.preflight))
+        table.add_row("preflight", clean(f"{status.preflight.get('verdict')}{f': {found}' if found else ''}"))
     for name, value in (extra or {}).items():
         table.add_row(name, clean(value))
     if status.asked_at and not status.state.final:
