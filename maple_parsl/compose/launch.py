@@ -142,6 +142,7 @@ def _carried(context: Context, template: Template, exports: tuple[str, ...]) -> 
         "CONDA_PREFIX": software.conda,
         "MAPLE_MINIAPP": context.request.script is None,
         "MAPLE_HOSTFILE": any("{hostfile}" in text for text in template.command),
+        "MAPLE_SAMPLE": context.request.watchdog is not None,
         "MAPLE_RUN_BIND": software.engine == "podman-hpc",
     }
     needed = tuple(name for name, wanted in more.items() if wanted)

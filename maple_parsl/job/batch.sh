@@ -41,7 +41,7 @@ maple_claim() {
 }
 
 maple_before_launch() { # signals while nothing is launched
-  MAPLE_LAUNCHER_PID='' MAPLE_TIMER_PID='' MAPLE_LIMIT_PID='' MAPLE_LIMIT=0
+  MAPLE_LAUNCHER_PID='' MAPLE_TIMER_PID='' MAPLE_LIMIT_PID='' MAPLE_WATCH_PID='' MAPLE_LIMIT=0
   trap 'maple_stop 143 terminated "ended from outside before the launch"' TERM INT HUP
   trap 'MAPLE_EARLY=USR1' USR1
 }
@@ -62,12 +62,13 @@ maple_unfinished() { # maple_unfinished STATUS: the shell ends, and nothing abov
 }
 
 maple_record() { # maple_record CODE REASON: the exit record
-  local failure=null verdict=null
+  local failure=null verdict=null stalled=null
+  [ -s "$MAPLE_ATTEMPT_DIR/stalled.json" ] && stalled=$(head -n 1 "$MAPLE_ATTEMPT_DIR/stalled.json")
   [ -s "$MAPLE_ATTEMPT_DIR/failure.json" ] && failure=$(head -n 1 "$MAPLE_ATTEMPT_DIR/failure.json")
   [ -s "$MAPLE_ATTEMPT_DIR/verdict.json" ] && verdict=$(head -n 1 "$MAPLE_ATTEMPT_DIR/verdict.json")
-  printf '{"format":1,"job_id":"%s","attempt":%d,"code":%d,"reason":"%s","signal":%s,"first_failure":%s,"preflight":%s,"started":%d,"ended":%d,"hosts":"%s"}\n' \
+  printf '{"format":1,"job_id":"%s","attempt":%d,"code":%d,"reason":"%s","signal":%s,"first_failure":%s,"preflight":%s,"watchdog":%s,"started":%d,"ended":%d,"hosts":"%s"}\n' \
     "$MAPLE_JOB_ID" "$MAPLE_ATTEMPT" "$1" "$2" "$([ "$1" -gt 128 ] && echo $(($1 - 128)) || echo null)" \
-    "$failure" "$verdict" "$MAPLE_STARTED" "$(date +%s)" "$MAPLE_HOSTS" | maple_put "$MAPLE_RUN_DIR/exit.json"
+    "$failure" "$verdict" "$stalled" "$MAPLE_STARTED" "$(date +%s)" "$MAPLE_HOSTS" | maple_put "$MAPLE_RUN_DIR/exit.json"
 }
 
 maple_stop() { # maple_stop CODE REASON TEXT: the launch cannot go on
@@ -147,6 +148,10 @@ maple_launch() {
     ) >/dev/null 2>&1 &
     MAPLE_LIMIT_PID=$!
   fi
+  if [ "$MAPLE_LIMIT" -eq 0 ] && declare -F maple_watch >/dev/null; then
+    maple_watch &
+    MAPLE_WATCH_PID=$!
+  fi
   while :; do
     MAPLE_TOLD=''
     wait "$MAPLE_LAUNCHER_PID"
@@ -161,6 +166,7 @@ maple_launch() {
   fi
   trap - USR1
   [ -z "$MAPLE_TIMER_PID" ] || kill "$MAPLE_TIMER_PID" 2>/dev/null
+  [ -z "$MAPLE_WATCH_PID" ] || kill "$MAPLE_WATCH_PID" 2>/dev/null
   [ -z "$MAPLE_LIMIT_PID" ] || kill "$MAPLE_LIMIT_PID" 2>/dev/null
 }
 
@@ -198,6 +204,8 @@ maple_finish() {
   local reason=failed
   if [ -n "$MAPLE_ENDED_BY" ]; then
     MAPLE_CODE=143 reason=terminated
+  elif [ -e "$MAPLE_ATTEMPT_DIR/stop" ]; then
+    MAPLE_CODE=77 reason=stalled
   elif [ "$MAPLE_CODE" -eq 0 ]; then
     reason='done'
   elif [ -s "$MAPLE_ATTEMPT_DIR/failure.json" ]; then

@@ -5,9 +5,8 @@ number up and make one small step of the paradigm. Rank 0 compares that with the
 
     {"verdict": "pass" | "warn" | "stop", "ranks": N, "seconds": S, "findings": [{"class", "severity", "message"}]}
 
-Only what cannot train is of severity error and stops: another world than planned, a device used twice, ranks that
-cannot meet. Whatever is wrong with this program itself, such as a missing torch, is a note. Python 3.9 or newer;
-without torch the parts that need it are left out. Exit code 76 when the verdict is stop, else 0.
+Only what cannot train is of severity error and stops; whatever is wrong with this program itself, such as a missing
+torch, is a note. Python 3.9 or newer. Exit code 76 when the verdict is stop, else 0.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ _VISIBLE = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES
 _BACKENDS = {"cuda": "nccl", "xpu": "xccl", "cpu": "gloo"}
 _NO_MEETING = ("timed out", "timeout", "connect", "name or service", "resolution", "address", "socket", "remote")
 _LOOPBACK = ("localhost", "127.", "::1")
-
 Report = dict[str, Any]
 Finding = dict[str, str]
 
@@ -75,13 +73,9 @@ def judge(reports: list[Report], plan: argparse.Namespace, complete: bool) -> li
         placed = "; ".join(f"{those[0]['host']}: {len(those)}" for those in list(by_node.values())[:8])
         text = f"ranks per node are {placed}, where the plan has {plan.per_node} on each of {plan.nodes} nodes"
         found.append(finding("LAUNCHER_TASK_MISMATCH", "error", text))
-    elif complete:
-        blocks = defaultdict(set)
-        for said in reports:
-            blocks[said["rank"] // plan.per_node].add(said["node"])
-        if any(len(nodes) > 1 for nodes in blocks.values()):
-            text = "ranks go round the nodes one by one, where the plan fills each node before the next"
-            found.append(finding("LAUNCHER_TASK_MISMATCH", "warning", text))
+    elif complete and len({(said["rank"] // plan.per_node, said["node"]) for said in reports}) > plan.nodes:
+        text = "ranks go round the nodes one by one, where the plan fills each node before the next"
+        found.append(finding("LAUNCHER_TASK_MISMATCH", "warning", text))
     found += _devices(by_node) + _cores(by_node, plan) + _meeting_point(reports, plan)
     return found
 
@@ -90,13 +84,12 @@ def _devices(by_node: dict[str, list[Report]]) -> list[Finding]:
     found = []
     for those in by_node.values():
         used = defaultdict(list)
-        for said in those:
-            if said.get("device"):
-                used[said["device"], said["sure"]].append(said["rank"])
+        for said in (each for each in those if each.get("device")):
+            used[said["device"], said["sure"]].append(said["rank"])
         for (device, sure), ranks in used.items():
             if len(set(ranks)) > 1:
-                text = f"{shown(ranks)} on {those[0]['host']} use the same device {device}"
-                text += "" if sure else " as far as the variables tell"
+                doubt = "" if sure else " as far as the variables tell"
+                text = f"{shown(ranks)} on {those[0]['host']} use the same device {device}{doubt}"
                 found.append(finding("GPU_VISIBILITY", "error" if sure else "warning", text))
         short = [s["rank"] for s in those if s.get("seen") is not None and s["seen"] <= s["local_rank"]]
         if short:
@@ -109,11 +102,8 @@ def _cores(by_node: dict[str, list[Report]], plan: argparse.Namespace) -> list[F
     """Bound to cores that are not those the site's map has next to the device, or all to the same few."""
     found, wanted = [], [cores_of(text) for text in plan.cores.split("/")] if plan.cores else []
     for those in by_node.values():
-        away = [
-            said["rank"]
-            for said in those
-            if said["place"] < len(wanted) and not wanted[said["place"]] & cores_of(said["cores"])
-        ]
+        mapped = [said for said in those if said["place"] < len(wanted)]
+        away = [said["rank"] for said in mapped if not wanted[said["place"]] & cores_of(said["cores"])]
         if away:
             text = f"{shown(away)} on {those[0]['host']} run on cores away from their device"
             found.append(finding("CPU_GEOMETRY", "warning", text))
@@ -130,8 +120,7 @@ def _meeting_point(reports: list[Report], plan: argparse.Namespace) -> list[Find
         return [finding("RDZV_ENDPOINT", "error", text)]
     point = next(iter(points), "")
     if plan.nodes > 1 and point.startswith(_LOOPBACK):
-        text = f"MASTER_ADDR {point} is each node itself, so the nodes cannot meet"
-        return [finding("RDZV_ENDPOINT", "error", text)]
+        return [finding("RDZV_ENDPOINT", "error", f"MASTER_ADDR {point} is each node itself: nodes cannot meet")]
     first = [said["refused"] for said in reports if said["rank"] == 0 and said.get("refused")]
     return [finding(*first[0])] if first else []
 
@@ -143,11 +132,10 @@ def unfinished(reports: list[Report], plan: argparse.Namespace) -> list[Finding]
     stage, errors = STAGES[behind], [said["error"] for said in reports if said.get("error")]
     said = f": {errors[0]}" if errors else ""
     slow = [report["rank"] for report in reports if STAGES.index(report["stage"]) == behind]
-    if any(report.get("own_fault") for report in reports) or stage == "stepping":
+    if stage == "stepping" or any(report.get("own_fault") for report in reports):
         return [finding("PREFLIGHT", "note", f"the preflight could not be done in full ({stage}){said}")]
     if len(reports) < world:
-        text = f"only {len(reports)} of {world} ranks came to meet"
-        return [finding("LAUNCHER_TASK_MISMATCH", "error", text + said)]
+        return [finding("LAUNCHER_TASK_MISMATCH", "error", f"only {len(reports)} of {world} ranks came to meet{said}")]
     if stage in ("started", "importing"):
         return [finding("PREFLIGHT", "note", f"importing torch took too long on {shown(slow)}; nothing was tried")]
     if stage == "meeting":
@@ -165,16 +153,14 @@ class Rank:
         self.folder = Path(env["MAPLE_ATTEMPT_DIR"])
         self.deadline = self.began + 0.7 * plan.seconds
         self.world = plan.nodes * plan.per_node
-        host = socket.gethostname()
-        with contextlib.suppress(OSError):
-            boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+        host, boot = socket.gethostname(), Path("/proc/sys/kernel/random/boot_id")
         self.report: Report = {
             "rank": int(env.get("RANK", 0)),
             "local_rank": int(env.get("LOCAL_RANK", 0)),
             "place": int(env.get("MAPLE_LOCAL_RANK") or env.get("LOCAL_RANK", 0)),
             "world": int(env.get("WORLD_SIZE", 1)),
             "host": host,
-            "node": f"{host} {locals().get('boot', '')[:8]}",
+            "node": f"{host} {boot.read_text()[:8] if boot.exists() else ''}",
             "cores": ",".join(map(str, sorted(os.sched_getaffinity(0)))),
             "master": f"{env.get('MASTER_ADDR', '')}:{env.get('MASTER_PORT', '')}",
             "stage": "started",
@@ -214,13 +200,16 @@ class Rank:
         text = json.dumps({"verdict": word, "ranks": count, "seconds": seconds, "findings": findings})
         part = self.folder / f"verdict.{self.report['host']}.{os.getpid()}.tmp"
         part.write_text(text + "\n")
-        with contextlib.suppress(FileExistsError):
+        try:
             os.link(part, self.folder / "verdict.json")
-        part.unlink()
-        for said in findings:
-            sys.stderr.write(f"maple: preflight: {said['severity']} {said['class']}: {said['message']}\n")
-        sys.stderr.write(f"maple: preflight: {word}, {count} of {self.world} ranks in {seconds} s\n")
-        sys.stderr.flush()
+        except FileExistsError:
+            pass
+        except OSError:  # no hard links here
+            os.replace(part, self.folder / "verdict.json")
+        part.unlink(missing_ok=True)
+        rows = [f"{said['severity']} {said['class']}: {said['message']}" for said in findings]
+        rows.append(f"{word}, {count} of {self.world} ranks in {seconds} s")
+        print(*(f"maple: preflight: {row}" for row in rows), sep="\n", file=sys.stderr, flush=True)
         return self.obey()
 
     def obey(self) -> int:
@@ -238,10 +227,7 @@ class Rank:
         """At the deadline, whatever this process hangs in: rank 0 says how far the ranks came."""
         time.sleep(max(0.0, self.deadline - time.monotonic()))
         self.note(late=True)
-        if self.rank != 0:  # a first exit makes launchers end the others, so the one who speaks goes first
-            time.sleep(5)
-        else:
-            time.sleep(1.5)
+        time.sleep(5 if self.rank else 1.5)  # a first exit makes launchers end the others: who speaks goes first
         if self.verdict() is None:
             self.explain()
         os._exit(self.obey())
@@ -261,7 +247,7 @@ class Rank:
         try:
             self.note(stage="importing")
             import torch
-        except ImportError as error:
+        except Exception as error:  # not there, or broken
             return self.without_torch(str(error))
         try:
             device = self.take_device(torch)
@@ -333,8 +319,11 @@ class Rank:
             with socket.socket(family, kind, proto) as probe:
                 probe.bind(where)
         except OSError as error:
-            text = f"MASTER_ADDR {name} is no address of rank 0's host {self.report['host']}: {error}"
-            return "RDZV_ENDPOINT", "error", text
+            return (
+                "RDZV_ENDPOINT",
+                "error",
+                f"MASTER_ADDR {name} is not rank 0's {self.report['host']}: {error}",
+            )
         if self.env.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
             try:
                 with socket.socket(family, kind, proto) as probe:
@@ -399,15 +388,13 @@ def _equal(value: float, expected: float, what: str) -> None:
 def main() -> int:
     """One rank of the preflight."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--nodes", type=int, required=True)
-    parser.add_argument("--per-node", type=int, required=True)
-    parser.add_argument("--paradigm", default="ddp")
-    parser.add_argument("--cores", default="", help="per local rank, parted by /")
+    for name in ("--nodes", "--per-node"):
+        parser.add_argument(name, type=int, required=True)
+    for name in ("--paradigm", "--cores"):  # cores per local rank, parted by /
+        parser.add_argument(name, default="")
     parser.add_argument("--seconds", type=float, default=60)
     return Rank(parser.parse_known_args()[0], os.environ).run()
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    os._exit(code)  # nothing that a broken network holds back
+    os._exit(main())  # nothing that a broken network holds back

@@ -13,7 +13,8 @@ refuse() { # refuse CLASS TEXT: what is wrong with the launch, for the exit reco
   say "$2"
   note=$MAPLE_ATTEMPT_DIR/verdict.$(uname -n).$$
   printf '{"verdict":"stop","findings":[{"class":"%s","severity":"error","message":"%s"}]}\n' "$1" "$2" >"$note" &&
-    ln "$note" "$MAPLE_ATTEMPT_DIR/verdict.json" 2>/dev/null
+    ln "$note" "$MAPLE_ATTEMPT_DIR/verdict.json" 2>/dev/null || [ -e "$MAPLE_ATTEMPT_DIR/verdict.json" ] ||
+    mv -f "$note" "$MAPLE_ATTEMPT_DIR/verdict.json" # no hard links here
   rm -f "$note"
   exit 78
 }
@@ -107,6 +108,9 @@ if [ "${MAPLE_POLL_LIMIT:-0}" = 1 ] && [ "$mode" != worker ]; then
       sleep 5
     done
   ) &
+fi
+if [ -n "${MAPLE_SAMPLE:-}" ] && [ "$mode" != node ]; then
+  (trap - USR1 TERM INT; exec sh "$MAPLE_SAMPLE" "$child") </dev/null >/dev/null 2>&1 &
 fi
 while :; do
   asked=

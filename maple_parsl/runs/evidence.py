@@ -27,8 +27,10 @@ class Exit:
 
     Attributes:
         code: the exit code; the first failing process's own where one is known.
-        reason: ``done``, ``failed``, ``terminated`` (by a signal), ``setup``, ``allocation`` or ``preflight``.
+        reason: ``done``, ``failed``, ``terminated`` (by a signal), ``setup``, ``allocation``, ``preflight`` or
+            ``stalled``.
         preflight: the verdict on the launch, with its findings, where one was given.
+        watchdog: what stood still, and the slowest rank, where a watchdog spoke.
         first_failure: rank, local_rank, node_rank, host, code and time of the process that failed first.
         hosts: the scheduler's host list.
     """
@@ -43,6 +45,7 @@ class Exit:
     ended: float
     hosts: str
     preflight: dict[str, Any] | None = None
+    watchdog: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Evidence:
         exit: the exit record of the latest attempt; earlier attempts are not the outcome.
         earlier: the exit record of an attempt before the latest.
         told_limit: the job was told that its walltime is near. asked_requeue: it asked to be queued again.
-        preflight: the verdict on the launch of the latest attempt, also while that runs.
+        preflight: the verdict on the launch of the latest attempt, also while that runs. watchdog: its report.
         notes: files that cannot be read.
     """
 
@@ -67,6 +70,7 @@ class Evidence:
     told_limit: bool = False
     asked_requeue: bool = False
     preflight: dict[str, Any] | None = None
+    watchdog: dict[str, Any] | None = None
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -99,6 +103,7 @@ def gather(run_dir: Path) -> Evidence:
         told_limit=(marks / "limit").exists(),
         asked_requeue=(marks / "requeued").exists(),
         preflight=_read(marks / "verdict.json", notes) if attempt else None,
+        watchdog=_read(marks / "stalled.json", notes) if attempt else None,
         notes=tuple(notes),
     )
 
@@ -131,6 +136,7 @@ def _exit(raw: dict[str, Any] | None) -> Exit | None:
     if raw is None:
         return None
     first, signal, verdict = raw.get("first_failure"), raw.get("signal"), raw.get("preflight")
+    stalled = raw.get("watchdog")
     try:
         return Exit(
             job_id=str(raw["job_id"]),
@@ -143,6 +149,7 @@ def _exit(raw: dict[str, Any] | None) -> Exit | None:
             ended=float(raw["ended"]),
             hosts=str(raw.get("hosts", "")),
             preflight=verdict if isinstance(verdict, dict) else None,
+            watchdog=stalled if isinstance(stalled, dict) else None,
         )
     except (KeyError, TypeError, ValueError):
         return None

@@ -40,6 +40,18 @@ def findings(verdict: dict[str, Any] | None, severity: str = "") -> list[str]:
     return [f"{item.get('message')} [{item.get('class')}]" for item in chosen]
 
 
+def still(report: dict[str, Any] | None) -> str:
+    """What a watchdog reported: for how long nothing moved, the slowest rank, how to leave its node out."""
+    if not report:
+        return "no progress"
+    states = {"T": "stopped", "D": "waiting for a disk or device", "Z": "ended", "S": "waiting", "R": "computing"}
+    state = states.get(str(report.get("state")), "in an unknown state")
+    text = f"no progress for {report.get('seconds')} s; rank {report.get('rank')} on {report.get('host')} is {state}"
+    if report.get("samples") != report.get("ranks"):
+        text += f"; {report.get('samples')} of {report.get('ranks')} ranks answered"
+    return text + (f" ({report['advice']})" if report.get("advice") else "")
+
+
 def code(value: Any) -> str:
     """An exit code in words; above 128 it stands for a signal."""
     if isinstance(value, int) and 128 < value < 193:
@@ -104,6 +116,8 @@ def _failed(found: Resolved, record: Exit | None) -> str:
             return "the job did not get the nodes that the launch needs; the log shows what it got"
         if record.reason == "preflight":
             return f"the preflight ended the job: {'; '.join(findings(record.preflight)) or 'see the log'}"
+        if record.reason == "stalled":
+            return f"the watchdog ended the job: {still(record.watchdog)}"
         if record.first_failure:
             return failure(record.first_failure)
         if stopped := findings(record.preflight, "error"):

@@ -12,6 +12,7 @@ from maple_parsl.shell import Rooted, Var, Word, assigned, folded, line, quote
 
 _TASK_END = "MAPLE_END_OF_TASK"
 _START_END = "MAPLE_END_OF_START"
+_SAMPLE_END = "MAPLE_END_OF_SAMPLE"
 _PREFLIGHT_END = "MAPLE_END_OF_PREFLIGHT"
 # Left in the shell by an interactive session or an outer launcher, they would be read as this job's own.
 _STALE = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK MASTER_ADDR MASTER_PORT"
@@ -47,6 +48,12 @@ def lines(plan: Plan) -> Iterator[ScriptLine]:
     yield from _text("", "# --- Bookkeeping: who owns this run, how it ended, signals", *_shipped("batch.sh"))
     if plan.scheduler == "none":
         yield from _text("", *_shipped("local.sh"))
+    if plan.request.watchdog:
+        yield from _text("", "# --- Watchdog", *_shipped("watch.sh"))
+        stop = int(plan.request.watchdog_action == "stop")
+        yield from _text(
+            f"MAPLE_WATCHDOG={int(plan.request.watchdog)} MAPLE_WATCH_STOP={stop} MAPLE_WORLD={plan.shape.world_size}"
+        )
     yield from _text("", "maple_claim", 'cd "$MAPLE_WORK_DIR" || maple_stop 66 setup "no folder $MAPLE_WORK_DIR"')
     if plan.scheduler == "pbs":
         yield from _text('exec >>"$MAPLE_RUN_DIR/log.txt" 2>&1 # PBS would hold the log back until the end')
@@ -224,6 +231,13 @@ def _wrapper(plan: Plan) -> Iterator[ScriptLine]:
         f'export MAPLE_VISIBLE_NAME="{name}" MAPLE_VISIBLE_DEVICES="{devices}"',
     )
     yield from _text(f"maple_put \"$MAPLE_RUN_DIR/bin/task.sh\" <<'{_TASK_END}'", *_shipped("task.sh"), _TASK_END)
+    if plan.request.watchdog:
+        yield from _text(
+            'export MAPLE_SAMPLE="$MAPLE_RUN_DIR/bin/sample.sh"',
+            f"maple_put \"$MAPLE_SAMPLE\" <<'{_SAMPLE_END}'",
+            *_shipped("sample.sh"),
+            _SAMPLE_END,
+        )
     if plan.preflight:
         yield from _text(
             f"maple_put \"$MAPLE_RUN_DIR/bin/preflight.py\" <<'{_PREFLIGHT_END}'",

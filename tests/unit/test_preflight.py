@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,17 @@ def test_a_stopped_run_says_what_was_found(tmp_path: Path) -> None:
     resolved = resolve(known, evidence, Seen(), 40)
     assert resolved.state is RunState.FAILED
     assert "they cannot meet [RDZV_ENDPOINT]; cores [CPU_GEOMETRY]" in explain(resolved, known, evidence)
+
+
+def test_a_watchdog_is_in_the_script_only_where_asked_for() -> None:
+    from maple_parsl.script.reader import read
+
+    asked = cases.plan("perlmutter", watchdog="10m", watchdog_action="stop")
+    assert "MAPLE_WATCHDOG=600 MAPLE_WATCH_STOP=1 MAPLE_WORLD=8" in asked.script
+    assert read(asked.script).faults == ()
+    assert "MAPLE_WATCHDOG=" not in cases.plan("perlmutter").script
+    done = subprocess.run(["shellcheck", "-s", "bash", "-"], input=asked.script, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_warning_is_seen_while_the_training_runs(tmp_path: Path) -> None:
