@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maple_parsl.api import plan, run, runs, sites
+    from maple_parsl.api import correct, plan, port, run, runs, sites
     from maple_parsl.errors import (
         ComposeError,
         ConfigurationError,
@@ -54,7 +54,9 @@ __all__ = [
     "UnknownNameError",
     "Walltime",
     "__version__",
+    "correct",
     "plan",
+    "port",
     "run",
     "runs",
     "sites",
@@ -62,7 +64,7 @@ __all__ = [
 
 # Where each name comes from; imported when it is first asked for.
 _FROM = {
-    **dict.fromkeys(("plan", "run", "runs", "sites"), "api"),
+    **dict.fromkeys(("correct", "plan", "port", "run", "runs", "sites"), "api"),
     "__version__": "version",
     "Finding": "finding",
     "Outcome": "runs.outcome",
@@ -89,7 +91,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """``plan`` and ``runs`` are functions here, although modules of these names exist too.
+    """``plan``, ``port`` and ``runs`` are functions here, although modules of these names exist too.
 
     Importing a module sets its name in the package, and would hide the function.
     """
