@@ -45,7 +45,7 @@ def facts() -> Table:
 def print_plan(screen: Console, plan: Plan) -> None:
     """The plan on one page: shape, cost, launch."""
     from maple_parsl.runs.cost import Cost
-    from maple_parsl.script import launch_line
+    from maple_parsl.script.render import launch_line
 
     shape = plan.shape
     world = f"{shape.world_size} process{'es' if shape.world_size > 1 else ''}"
