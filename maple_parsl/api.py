@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from maple_parsl.folders import current, expanded
 from maple_parsl.plan import Origin, Plan
 from maple_parsl.request import Request
+from maple_parsl.walltime import Walltime
 
 if TYPE_CHECKING:
     from maple_parsl.catalogue import Catalogue, SiteRecord
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from maple_parsl.site import Site
     from maple_parsl.template import Template
     from maple_parsl.transport import Via
+
+_PREFLIGHT_SECONDS = 600  # walltime of a preflight alone: it takes a minute, set-up and clean-up the rest
 
 
 def plan(
@@ -252,6 +255,8 @@ def _composed(request: Request, catalogue: Catalogue, *, away: bool = False) -> 
         raise RequestError("no site stated; maple sites lists them, and local is this machine")
     record = catalogue.get(request.site)
     _whole_lines(request)
+    if request.preflight == "only" and request.walltime is None:
+        request = request.model_copy(update={"walltime": Walltime(_PREFLIGHT_SECONDS)})
     if request.snapshot:
         request = _inside_tree(request, catalogue.cwd)
     if record.site.scheduler.kind == "none" and not away:
@@ -297,7 +302,6 @@ def _as_granted(request: Request, catalogue: Catalogue) -> Request:
     """What was not stated and the allocation fixes: nodes, account, the time that is left."""
     from maple_parsl.errors import RequestError
     from maple_parsl.runs.inside import allocation
-    from maple_parsl.walltime import Walltime
 
     if request.site is None:
         raise RequestError("no site stated; maple sites lists them")

@@ -135,6 +135,19 @@ class Rendezvous(Part):
     origin: Origin
 
 
+class Preflight(Part):
+    """The test of the launch before the program.
+
+    Attributes:
+        action: what a finding that the launch cannot train does; ``only``: the program is not started at all.
+        program: what stands in the program's place. seconds: after which it is ended.
+    """
+
+    action: Literal["stop", "warn", "only"]
+    program: tuple[Word, ...]
+    seconds: int
+
+
 class RunPlace(Part):
     """A run's own identity and folders (absolute paths)."""
 
@@ -178,6 +191,7 @@ class Plan(Part):
     warns_itself: bool
     poll_seconds: int
     miniapp: bool
+    preflight: Preflight | None = None
     provenance: dict[str, Origin]
     findings: tuple[Finding, ...] = ()
     place: RunPlace | None = None

@@ -17,6 +17,7 @@ from maple_parsl.errors import MapleError
 VERBS = {
     "plan": ("maple_parsl.cli.plan", "Say exactly what a launch would be; nothing is submitted."),
     "run": ("maple_parsl.cli.run", "Launch, once, and follow."),
+    "preflight": ("maple_parsl.cli.preflight", "Try a launch in an allocation, without the training."),
     "status": ("maple_parsl.cli.status", "Where a run stands, and why."),
     "logs": ("maple_parsl.cli.logs", "What a run has printed."),
     "cancel": ("maple_parsl.cli.cancel", "End runs."),

@@ -39,6 +39,8 @@ class Status:
         never: the job can never start as it stands. start_estimate: seconds since 1970.
         exit: the exit record of the latest attempt.
         asked_at: when the scheduler was last asked, seconds since 1970; None when it was not.
+        preflight: the verdict on the launch, with its findings; None where none was given.
+        watchdog: what its watchdog reported; None while all goes on.
         notes: files that could not be read.
     """
 
@@ -57,6 +59,8 @@ class Status:
     exit: dict[str, Any] | None
     asked_at: float | None
     run_dir: str
+    preflight: dict[str, Any] | None = None
+    watchdog: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -158,6 +162,8 @@ class Run:
             exit=to_dict(record),
             asked_at=look.seen.asked_at or None,
             run_dir=self.summary.run_dir,
+            preflight=record.preflight if record and record.preflight else look.evidence.preflight,
+            watchdog=record.watchdog if record and record.watchdog else look.evidence.watchdog,
             notes=look.evidence.notes,
         )
 
