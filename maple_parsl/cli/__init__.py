@@ -21,7 +21,7 @@ VERBS = {
     "logs": ("maple_parsl.cli.logs", "What a run has printed."),
     "cancel": ("maple_parsl.cli.cancel", "End runs."),
     "runs": ("maple_parsl.cli.runs", "List runs."),
-    "sites": ("maple_parsl.cli.sites", "The sites Maple knows: list, show, check, add."),
+    "sites": ("maple_parsl.cli.sites", "The sites Maple knows: list, show, check, add, test."),
     "doctor": ("maple_parsl.cli.doctor", "What on this machine stands in the way of a launch."),
     "check": ("maple_parsl.cli.check", "Check launch scripts, anyone's, before they queue."),
     "correct": ("maple_parsl.cli.correct", "Put a launch script right, as a diff; nothing is submitted."),

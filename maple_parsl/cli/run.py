@@ -58,7 +58,7 @@ def run(
             here=here,
             force=force,
             run_root=run_root,
-            ask=None if json else _asker(),
+            ask=None if json else asker(),
             show=None if json else _show,
         )
     if dry_run and resubmit is None:
@@ -66,10 +66,11 @@ def run(
     stay = follow or (wait if wait is not None else started.summary.scheduler == "none" and not json)
     if not stay:
         return _submitted(started, json)
-    return _followed(started, follow, json)
+    return followed(started, follow, json)
 
 
-def _asker() -> Any:
+def asker() -> Any:
+    """How a person at a terminal is asked; None where nobody is there."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
 
@@ -115,7 +116,8 @@ def _submitted(run: Run, json: bool) -> int:
     return 0
 
 
-def _followed(run: Run, follow: bool, json: bool) -> int:
+def followed(run: Run, follow: bool, json: bool) -> int:
+    """Wait for the end and print it; 0 when the run succeeded, else 10."""
     from maple_parsl.cli.follow import attend, detached
 
     if not json:

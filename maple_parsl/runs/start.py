@@ -12,7 +12,7 @@ from pathlib import Path
 from maple_parsl.catalogue import Catalogue, SiteRecord
 from maple_parsl.errors import ComposeError, MapleError
 from maple_parsl.plan import Plan
-from maple_parsl.runs import cost, inside, submit, whereabouts
+from maple_parsl.runs import cost, inside, submit, trust, whereabouts
 from maple_parsl.runs.backend import backend
 from maple_parsl.runs.place import place
 from maple_parsl.runs.prepare import check_script, prepare
@@ -52,6 +52,7 @@ def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, st
     cwd = catalogue.cwd
     _sound(plan, terms.force)
     check_script(plan, cwd)
+    trust.check(record, store.root, yes=terms.yes, ask=terms.ask)
     granted = inside.allocation(plan.scheduler, catalogue.environ) if terms.here else None
     if granted is not None:
         inside.check(plan, granted)
