@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maple_parsl.api import plan, run, runs, sites
+    from maple_parsl.api import chain, map, plan, run, runs, sites
     from maple_parsl.errors import (
         ComposeError,
         ConfigurationError,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from maple_parsl.finding import Finding
     from maple_parsl.plan import Plan
     from maple_parsl.request import Request
+    from maple_parsl.runs.group import Group
     from maple_parsl.runs.outcome import Outcome
     from maple_parsl.runs.run import Run
     from maple_parsl.walltime import Walltime
@@ -39,6 +40,7 @@ __all__ = [
     "ComposeError",
     "ConfigurationError",
     "Finding",
+    "Group",
     "LimitError",
     "MapleError",
     "NotHereError",
@@ -54,6 +56,8 @@ __all__ = [
     "UnknownNameError",
     "Walltime",
     "__version__",
+    "chain",
+    "map",
     "plan",
     "run",
     "runs",
@@ -62,9 +66,10 @@ __all__ = [
 
 # Where each name comes from; imported when it is first asked for.
 _FROM = {
-    **dict.fromkeys(("plan", "run", "runs", "sites"), "api"),
+    **dict.fromkeys(("chain", "map", "plan", "run", "runs", "sites"), "api"),
     "__version__": "version",
     "Finding": "finding",
+    "Group": "runs.group",
     "Outcome": "runs.outcome",
     "Plan": "plan",
     "Request": "request",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,9 @@ from maple_parsl.request import Request
 
 if TYPE_CHECKING:
     from maple_parsl.catalogue import Catalogue, SiteRecord
+    from maple_parsl.runs.group import Group, Params
     from maple_parsl.runs.run import Run
+    from maple_parsl.runs.start import Terms
     from maple_parsl.template import Template
 
 
@@ -59,6 +61,8 @@ def run(
     force: bool = False,
     run_root: str | None = None,
     cwd: str | Path | None = None,
+    after: Sequence[str] | str = (),
+    after_any: Sequence[str] | str = (),
     ask: Callable[[str], bool] | None = None,
     show: Callable[[Plan], None] | None = None,
     **fields: Any,
@@ -72,6 +76,7 @@ def run(
         here: launch inside the allocation this process is in; nothing is submitted.
         force: submit in spite of findings of severity error.
         run_root: folder for run directories, on a file system all nodes see.
+        after, after_any: ids of runs that must have succeeded, or ended, before this one starts.
         ask: puts a question to a person. show: is handed the plan before anything happens.
 
     Raises:
@@ -84,11 +89,86 @@ def run(
     if here:
         made = _as_granted(made, catalogue)
     planned, record = _composed(made, catalogue)
+    planned = _waiting(planned, after, after_any)
     if show is not None:
         show(planned)
     terms = Terms(yes, ask, max_node_hours, force, here, run_root)
     launch = rehearse if dry_run else start
     return launch(planned, record, catalogue, terms)
+
+
+def map(
+    params: Iterable[Params],
+    model: str | None = None,
+    paradigm: str | None = None,
+    site: str | None = None,
+    /,
+    *,
+    parallel: int | None = None,
+    **options: Any,
+) -> Group:
+    """Launch one run for each set of parameters, on the scheduler's own job arrays, and return them as a group.
+
+    Args:
+        params: mappings (``{"lr": 0.1}`` becomes ``--lr 0.1``) or lists of arguments; they come last.
+        parallel: most runs at a time. options: those of :func:`run`, without ``here`` and ``dry_run``.
+
+    Raises:
+        As :func:`run`.
+    """
+    from maple_parsl.runs import sweep
+
+    planned, record, catalogue, terms = _agreed(model, paradigm, site, options)
+    return sweep.start(planned, tuple(params), record, catalogue, terms, parallel)
+
+
+def chain(
+    links: int, model: str | None = None, paradigm: str | None = None, site: str | None = None, /, **options: Any
+) -> Group:
+    """Launch ``links`` jobs, each going on from the checkpoint of the one before, for training beyond one walltime.
+
+    The first that succeeds ends the chain, and so does the second in a row that fails in the same way.
+
+    Args:
+        options: those of :func:`run`, without ``here`` and ``dry_run``.
+
+    Raises:
+        As :func:`run`; ComposeError where the site has no dependent jobs.
+    """
+    from maple_parsl.runs import chain as chaining
+
+    planned, record, catalogue, terms = _agreed(model, paradigm, site, options)
+    return chaining.start(planned, links, record, catalogue, terms)
+
+
+def _agreed(
+    model: str | None, paradigm: str | None, site: str | None, options: Mapping[str, Any]
+) -> tuple[Plan, SiteRecord, Catalogue, Terms]:
+    """The plan of a group, and the terms it starts under."""
+    from maple_parsl.runs.start import Terms
+
+    given = dict(options)
+    request, show, cwd = (given.pop(name, None) for name in ("request", "show", "cwd"))
+    names = {"yes": False, "ask": None, "max_node_hours": None, "force": False, "run_root": None}
+    terms = Terms(**{name: given.pop(name, default) for name, default in names.items()})
+    waits = given.pop("after", ()), given.pop("after_any", ())
+    catalogue = _catalogue(cwd)
+    made = request if request is not None else _request(model, paradigm, site, given)
+    planned, record = _composed(made, catalogue)
+    planned = _waiting(planned, *waits)
+    if show is not None:
+        show(planned)
+    return planned, record, catalogue, terms
+
+
+def _waiting(planned: Plan, after: Sequence[str] | str, after_any: Sequence[str] | str) -> Plan:
+    if not (after or after_any):
+        return planned
+    from maple_parsl.runs import after as waiting
+    from maple_parsl.runs.store import Store
+
+    first, second = ((names,) if isinstance(names, str) else tuple(names) for names in (after, after_any))
+    return waiting.after(planned, Store(), first, second)
 
 
 def runs(*, active: bool = False, site: str | None = None) -> list[Run]:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maple_parsl.cli.options import Json, LaunchCommand, launch_options
+from maple_parsl.errors import RequestError
 
 if TYPE_CHECKING:
     from maple_parsl.plan import Plan
     from maple_parsl.request import Request
     from maple_parsl.runs.run import Run
 
+UNTIL_DONE = 8
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
@@ -37,6 +39,19 @@ def run(
         bool | None, typer.Option("--wait/--no-wait", help="Wait for the end (local: unless told not to).")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show the log while it is written.")] = False,
+    array: Annotated[
+        list[str] | None,
+        typer.Option("--array", help="One run per value: NAME=V1,V2 or NAME=0-9 or @FILE; repeat.", metavar="SPEC"),
+    ] = None,
+    parallel: Annotated[int | None, typer.Option("--parallel", help="Most runs of --array at a time.")] = None,
+    chain: Annotated[
+        int | None, typer.Option("--chain", help="So many jobs, each going on from the one before.", metavar="N")
+    ] = None,
+    until_done: Annotated[
+        bool, typer.Option("--until-done", help="Jobs one after the other until one succeeds (at most 8, or --chain).")
+    ] = False,
+    after: Annotated[list[str] | None, typer.Option("--after", help="Start when run ID succeeded.")] = None,
+    after_any: Annotated[list[str] | None, typer.Option("--after-any", help="Start when run ID ended.")] = None,
     resubmit: Annotated[
         str | None, typer.Option("--resubmit", help="Submit run ID again, of which no job exists.", metavar="ID")
     ] = None,
@@ -45,28 +60,55 @@ def run(
     """Launch, once. Exit code 10 with --wait or --follow: the run did not succeed."""
     import maple_parsl.api as api
 
+    ask = None if json else asker()
+    terms: dict[str, Any] = {
+        "yes": yes,
+        "max_node_hours": max_node_hours,
+        "force": force,
+        "run_root": run_root,
+        "ask": ask,
+    }
+    terms |= {"after": after or (), "after_any": after_any or (), "show": None if json else _show}
+    if array or chain or until_done:
+        if dry_run or here or resubmit or (array and (chain or until_done)):
+            raise RequestError("--array and --chain submit jobs; leave out --dry-run, --here, --resubmit and the other")
+        return _several(request, array, parallel, chain or UNTIL_DONE, terms, bool(wait or follow), json)
+    if parallel is not None:
+        raise RequestError("--parallel goes with --array")
     if resubmit is not None:
         from maple_parsl.runs.run import Run
 
         started = Run.open(resubmit).resubmit()
     else:
-        started = api.run(
-            request=request,
-            dry_run=dry_run,
-            yes=yes,
-            max_node_hours=max_node_hours,
-            here=here,
-            force=force,
-            run_root=run_root,
-            ask=None if json else asker(),
-            show=None if json else _show,
-        )
+        started = api.run(request=request, dry_run=dry_run, here=here, **terms)
     if dry_run and resubmit is None:
         return _rehearsed(started, json)
     stay = follow or (wait if wait is not None else started.summary.scheduler == "none" and not json)
     if not stay:
         return _submitted(started, json)
     return followed(started, follow, json)
+
+
+def _several(
+    request: Request,
+    array: list[str] | None,
+    parallel: int | None,
+    links: int,
+    terms: dict[str, Any],
+    wait: bool,
+    json: bool,
+) -> int:
+    import maple_parsl.api as api
+    from maple_parsl.cli import sweep
+
+    if array:
+        group = api.map(sweep.combinations(array), request=request, parallel=parallel, **terms)
+    else:
+        group = api.chain(links, request=request, **terms)
+    if wait:
+        return sweep.ended(group, json)
+    sweep.show(group, json)
+    return 0
 
 
 def asker() -> Any:

@@ -21,9 +21,17 @@ def command(
         from maple_parsl.cli.runs import list_runs
 
         return list_runs(everything=False, site=None, json=json)
+    from maple_parsl.runs.group import Group
     from maple_parsl.runs.run import Run
+    from maple_parsl.runs.store import Store
 
-    return show(Run.open(run_id), json)
+    store = Store()
+    if run_id not in store.ids() and store.members(run_id)[1]:
+        from maple_parsl.cli import sweep
+
+        sweep.show(Group.open(run_id, store), json)
+        return 0
+    return show(Run.open(run_id, store), json)
 
 
 def show(run: Run, json: bool) -> int:

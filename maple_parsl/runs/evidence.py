@@ -27,7 +27,8 @@ class Exit:
 
     Attributes:
         code: the exit code; the first failing process's own where one is known.
-        reason: ``done``, ``failed``, ``terminated`` (by a signal), ``setup`` or ``allocation``.
+        reason: ``done``, ``failed``, ``terminated`` (by a signal), ``setup``, ``allocation`` or ``skipped`` (a job of
+            a chain that had nothing left to do).
         first_failure: rank, local_rank, node_rank, host, code and time of the process that failed first.
         hosts: the scheduler's host list.
     """

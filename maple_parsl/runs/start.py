@@ -11,7 +11,7 @@ from pathlib import Path
 
 from maple_parsl.catalogue import Catalogue, SiteRecord
 from maple_parsl.errors import ComposeError, MapleError
-from maple_parsl.plan import Plan
+from maple_parsl.plan import Plan, RunPlace
 from maple_parsl.runs import cost, inside, submit, trust, whereabouts
 from maple_parsl.runs.backend import backend
 from maple_parsl.runs.place import place
@@ -50,23 +50,22 @@ def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, st
     """
     store = store or Store()
     cwd = catalogue.cwd
-    _sound(plan, terms.force)
-    check_script(plan, cwd)
-    trust.check(record, store.root, yes=terms.yes, ask=terms.ask)
-    granted = inside.allocation(plan.scheduler, catalogue.environ) if terms.here else None
-    if granted is not None:
+    if terms.here:
+        sound(plan, terms.force)
+        check_script(plan, cwd)
+        trust.check(record, store.root, yes=terms.yes, ask=terms.ask)
+        granted = inside.allocation(plan.scheduler, catalogue.environ)
         inside.check(plan, granted)
+        chosen = place(plan, record.site, cwd=cwd, run_root=terms.run_root, environ=catalogue.environ)
     else:
-        whereabouts.check(catalogue, record)
-    chosen = place(plan, record.site, cwd=cwd, run_root=terms.run_root, environ=catalogue.environ)
-    if granted is None:
-        cost.check(plan, record.site.defaults, max_node_hours=terms.max_node_hours, yes=terms.yes, ask=terms.ask)
+        granted = None
+        chosen = agreed(plan, record, catalogue, terms, store)
     bound = plan.at(chosen)
     try:
         script = prepare(bound, cwd)
         entry = store.add(bound, here=granted is not None)
     except MapleError:
-        _remove(Path(chosen.run_dir))
+        remove(Path(chosen.run_dir))
         raise
     run = Run(entry, store)
     if granted is not None:
@@ -74,6 +73,22 @@ def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, st
     else:
         submit.submit(entry, bound, script, backend(store, run.summary).scheduler())
     return run
+
+
+def agreed(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store, jobs: int = 1) -> RunPlace:
+    """Every check that comes before a submission, the cost of all ``jobs`` last; the place of the run.
+
+    Raises:
+        As :func:`start`, without those of the scheduler.
+    """
+    sound(plan, terms.force)
+    check_script(plan, catalogue.cwd)
+    trust.check(record, store.root, yes=terms.yes, ask=terms.ask)
+    whereabouts.check(catalogue, record)
+    chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, environ=catalogue.environ)
+    limit, defaults = terms.max_node_hours, record.site.defaults
+    cost.check(plan, defaults, max_node_hours=limit, yes=terms.yes, ask=terms.ask, jobs=jobs)
+    return chosen
 
 
 def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store | None = None) -> Run:
@@ -85,14 +100,15 @@ def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms,
         As :func:`start`, without those of the scheduler.
     """
     store = store or Store()
-    _sound(plan, terms.force)
+    sound(plan, terms.force)
     chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, environ=catalogue.environ)
     bound = plan.at(chosen)
     prepare(bound, catalogue.cwd)
     return Run(store.add(bound, submits=False), store)
 
 
-def _sound(plan: Plan, force: bool) -> None:
+def sound(plan: Plan, force: bool) -> None:
+    """Refuse a plan with findings of severity error."""
     errors = [finding for finding in plan.findings if finding.severity == "error"]
     if errors and not force:
         raise ComposeError(
@@ -100,7 +116,7 @@ def _sound(plan: Plan, force: bool) -> None:
         )
 
 
-def _remove(folder: Path) -> None:
+def remove(folder: Path) -> None:
     """Take back a run directory of which nothing was submitted; only what was made a moment ago."""
     marks = ("claim", "started.json", "log.txt")
     if not any(os.path.lexists(folder / name) for name in marks) and not (folder / "attempts").exists():

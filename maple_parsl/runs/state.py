@@ -7,6 +7,7 @@ exit record          scheduler                           state
 ===================  ==================================  =======================================
 (no job id)          --                                  submitting, not_submitted or refused
 done                 anything (it lags behind)           done
+skipped              anything                            cancelled (a chain had ended before it)
 setup, allocation    anything                            failed
 any other, or none   timeout, cancelled, preempted,      that; the record adds code and first
                      node_failure, out_of_memory         failing rank
@@ -159,6 +160,8 @@ def _state(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> tuple[Ru
     said = seen.job.state if seen.job else None
     if record is not None and record.reason == "done":
         return RunState.DONE, ""
+    if record is not None and record.reason == "skipped":
+        return RunState.CANCELLED, "skipped"
     if record is not None and record.reason in ("setup", "allocation"):
         return RunState.FAILED, record.reason
     if said is not None and said in CAUSES:

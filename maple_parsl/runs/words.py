@@ -64,6 +64,8 @@ def _main(found: Resolved, facts: Facts, evidence: Evidence) -> str:
         case RunState.TIMEOUT:
             limit = f" of {facts.walltime // 60} minutes" if facts.walltime else ""
             return f"the walltime{limit} ran out; ask for more, or resume from the last checkpoint"
+        case RunState.CANCELLED if found.detail == "skipped":
+            return "nothing was left to do: the chain had succeeded, or had failed the same way twice"
         case RunState.CANCELLED:
             return of_scheduler or ("cancelled with maple cancel" if facts.cancel_asked else "the job was cancelled")
         case RunState.PREEMPTED:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from maple_parsl import job
 from maple_parsl.errors import RequestError
 from maple_parsl.plan import Origin, Plan
-from maple_parsl.shell import Var, Word, assigned, folded, line, quote
+from maple_parsl.shell import Spread, Var, Word, assigned, folded, line, quote
 
 _TASK_END = "MAPLE_END_OF_TASK"
 _START_END = "MAPLE_END_OF_START"
@@ -46,7 +46,12 @@ def lines(plan: Plan) -> Iterator[ScriptLine]:
     yield from _text("", "# --- Bookkeeping: who owns this run, how it ended, signals", *_shipped("batch.sh"))
     if plan.scheduler == "none":
         yield from _text("", *_shipped("local.sh"))
-    yield from _text("", "maple_claim", 'cd "$MAPLE_WORK_DIR" || maple_stop 66 setup "no folder $MAPLE_WORK_DIR"')
+    if plan.link:
+        yield from _text("", *_shipped("chain.sh"))
+    yield from _text("", "maple_claim")
+    if plan.link:
+        yield from _text("maple_chain_begin")
+    yield from _text('cd "$MAPLE_WORK_DIR" || maple_stop 66 setup "no folder $MAPLE_WORK_DIR"')
     if plan.scheduler == "pbs":
         yield from _text('exec >>"$MAPLE_RUN_DIR/log.txt" 2>&1 # PBS would hold the log back until the end')
     yield from _environment(plan)
@@ -82,13 +87,21 @@ def _header(plan: Plan) -> Iterator[ScriptLine]:
     logs = Origin(layer="maple", why="one log, appended to after a restart")
     if plan.scheduler == "slurm":
         yield ScriptLine(f"{prefix} --job-name={plan.job_name}", ours)
-        folder = f"{directive_path(plan.place.run_dir, percent=True)}/log.txt" if plan.place else "maple-%j.log"
+        element = "/%a" if plan.array and plan.array.range else "/0" if plan.array else ""
+        folder = (
+            f"{directive_path(plan.place.run_dir, percent=True)}{element}/log.txt" if plan.place else "maple-%j.log"
+        )
         yield ScriptLine(f"{prefix} --output={_directive_word(folder)}", logs)
         yield ScriptLine(f"{prefix} --open-mode=append", logs)
     else:
         yield ScriptLine(f"{prefix} -N {plan.job_name}", ours)
         if plan.place:
-            yield ScriptLine(f"{prefix} -o {directive_path(plan.place.run_dir)}/scheduler.log", logs)
+            file = "" if plan.array else "scheduler.log"  # in a folder, PBS names a file for each element
+            yield ScriptLine(f"{prefix} -o {directive_path(plan.place.run_dir)}/{file}", logs)
+    if plan.array and plan.array.range:
+        option = "--array=" if plan.scheduler == "slurm" else "-J "
+        many = Origin(layer="stated", why="one element for each set of arguments")
+        yield ScriptLine(f"{prefix} {option}{plan.array.range}", many)
     for directive in plan.directives:
         yield ScriptLine(f"{prefix} {directive.option}", directive.origin)
 
@@ -139,6 +152,9 @@ def _place(plan: Plan) -> Iterator[ScriptLine]:
     else:
         run_id, run_dir = '"$MAPLE_JOB_ID"', f'"${{MAPLE_RUN_DIR:-{base}/maple-runs/$MAPLE_JOB_ID}}"'
         work_dir = f'"{base}"'
+    if plan.array:
+        yield from _elements(plan)
+        run_id, run_dir = f"{run_id}-$MAPLE_ELEMENT", f"{run_dir}/$MAPLE_ELEMENT"
     hosts = {
         "slurm": '"${SLURM_JOB_NODELIST-}"',
         "pbs": '''"$(awk '!seen[$1]++ { printf "%s%s", (n++ ? "," : ""), $1 }' "$PBS_NODEFILE")"''',
@@ -156,6 +172,22 @@ def _place(plan: Plan) -> Iterator[ScriptLine]:
         f" MAPLE_TIMER={timer} MAPLE_FORWARD_USR1={int(plan.launch.forwards_usr1)}",
         "export MAPLE_JOB_ID MAPLE_RUN_ID MAPLE_RUN_DIR MAPLE_WORK_DIR",
     )
+    if plan.link:
+        yield from _text(
+            f"MAPLE_CHAIN={quote(plan.link.chain)} MAPLE_CHAIN_DIR={quote(plan.link.folder)}"
+            f" MAPLE_LINK={plan.link.number} MAPLE_LINKS={plan.link.of}",
+            f"MAPLE_RESUME={int(plan.link.number > 1)}",
+        )
+
+
+def _elements(plan: Plan) -> Iterator[ScriptLine]:
+    """Which element of the array this is, and its own arguments."""
+    assert plan.array
+    index = {"slurm": "SLURM_ARRAY_TASK_ID", "pbs": "PBS_ARRAY_INDEX", "none": "MAPLE_ELEMENT"}[plan.scheduler]
+    yield from _text(f"export MAPLE_ELEMENT=${{{index}:-0}}", "case $MAPLE_ELEMENT in")
+    for number, params in enumerate(plan.array.params):
+        yield from _text(f"  {number}) MAPLE_PARAMS=({' '.join(quote(word) for word in params)}) ;;")
+    yield from _text('  *) echo "maple: this script has no element $MAPLE_ELEMENT" >&2; exit 64 ;;', "esac")
 
 
 def _environment(plan: Plan) -> Iterator[ScriptLine]:
@@ -209,7 +241,8 @@ def _wrapper(plan: Plan) -> Iterator[ScriptLine]:
     name, devices = launch.visible or ("", "")
     yield from _text("", "# --- What each started process runs")
     if plan.miniapp:
-        yield from _text('export MAPLE_MINIAPP="$MAPLE_RUN_DIR/miniapps/train.py"')
+        folder = "${MAPLE_RUN_DIR%/*}" if plan.array else "$MAPLE_RUN_DIR"
+        yield from _text(f'export MAPLE_MINIAPP="{folder}/miniapps/train.py"')
     if launch.container and launch.container[0] == "podman-hpc":
         yield from _text(
             'export MAPLE_RUN_BIND="$MAPLE_RUN_DIR:$MAPLE_RUN_DIR" MAPLE_WORK_BIND="$MAPLE_WORK_DIR:$MAPLE_WORK_DIR"'
@@ -223,11 +256,12 @@ def _wrapper(plan: Plan) -> Iterator[ScriptLine]:
         f'export MAPLE_VISIBLE_NAME="{name}" MAPLE_VISIBLE_DEVICES="{devices}"',
     )
     yield from _text(f"maple_put \"$MAPLE_RUN_DIR/bin/task.sh\" <<'{_TASK_END}'", *_shipped("task.sh"), _TASK_END)
+    rest: tuple[Word, ...] = (Spread(array="@"),) if plan.array else ()
     if launch.framework and launch.mode == "node":
         # In a file, so that each node fills in its own NODE_RANK; here it would be the first node's for all.
         yield from _text(
             f"maple_put \"$MAPLE_RUN_DIR/bin/start.sh\" <<'{_START_END}'",
-            *folded(("exec", *launch.container, *launch.framework, *_worker(plan))),
+            *folded(("exec", *launch.container, *launch.framework, *_worker(plan), *rest)),
             _START_END,
         )
 
@@ -250,6 +284,8 @@ def _launch(plan: Plan) -> Iterator[ScriptLine]:
         inner = (*launch.container, *launch.framework, *_worker(plan))
     else:
         inner = (*task, "device", *launch.container, *launch.program)
+    if plan.array:
+        inner = (*inner, Spread(array="MAPLE_PARAMS"))
     starter = launch.launcher
     if launch.mode != "first" and launch.dialect == "local":
         starter = ("maple_local", str(plan.shape.tasks_per_node))
