@@ -17,6 +17,8 @@ from maple_parsl.errors import MapleError
 VERBS = {
     "plan": ("maple_parsl.cli.plan", "Say exactly what a launch would be; nothing is submitted."),
     "run": ("maple_parsl.cli.run", "Launch, once, and follow."),
+    "submit": ("maple_parsl.cli.submit", "Check a job script of yours, submit it once, unchanged, and follow it."),
+    "launch-line": ("maple_parsl.cli.launch_line", "Only the launcher's command, for a job script of yours."),
     "status": ("maple_parsl.cli.status", "Where a run stands, and why."),
     "logs": ("maple_parsl.cli.logs", "What a run has printed."),
     "cancel": ("maple_parsl.cli.cancel", "End runs."),

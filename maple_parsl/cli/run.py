@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,6 +51,9 @@ def run(
     until_done: Annotated[
         bool, typer.Option("--until-done", help="Jobs one after the other until one succeeds (at most 8, or --chain).")
     ] = False,
+    diff: Annotated[
+        str | None, typer.Option("--diff", help="Show first what changed since run ID.", metavar="ID")
+    ] = None,
     after: Annotated[list[str] | None, typer.Option("--after", help="Start when run ID succeeded.")] = None,
     after_any: Annotated[list[str] | None, typer.Option("--after-any", help="Start when run ID ended.")] = None,
     resubmit: Annotated[
@@ -68,7 +72,7 @@ def run(
         "run_root": run_root,
         "ask": ask,
     }
-    terms |= {"after": after or (), "after_any": after_any or (), "show": None if json else _show}
+    terms |= {"after": after or (), "after_any": after_any or (), "show": _shower(diff, json)}
     if array or chain or until_done:
         if dry_run or here or resubmit or (array and (chain or until_done)):
             raise RequestError("--array and --chain submit jobs; leave out --dry-run, --here, --resubmit and the other")
@@ -85,7 +89,7 @@ def run(
         return _rehearsed(started, json)
     stay = follow or (wait if wait is not None else started.summary.scheduler == "none" and not json)
     if not stay:
-        return _submitted(started, json)
+        return submitted(started, json)
     return followed(started, follow, json)
 
 
@@ -126,6 +130,25 @@ def asker() -> Any:
     return ask
 
 
+def _shower(diff: str | None, json: bool) -> Callable[[Plan], None] | None:
+    if json:
+        return None
+    if diff is None:
+        return _show
+    from maple_parsl.runs.run import Run
+
+    run = Run.open(diff)
+
+    def show(plan: Plan) -> None:
+        from maple_parsl.cli.output import clean
+        from maple_parsl.runs.changes import changes
+
+        _show(plan)
+        sys.stderr.write(clean(f"since run {run.id}:\n{changes(run.plan, plan)}\n"))
+
+    return show
+
+
 def _show(plan: Plan) -> None:
     from maple_parsl.cli.output import console
     from maple_parsl.cli.show import print_findings, print_plan
@@ -147,7 +170,8 @@ def _rehearsed(run: Run, json: bool) -> int:
     return 0
 
 
-def _submitted(run: Run, json: bool) -> int:
+def submitted(run: Run, json: bool) -> int:
+    """Say what was submitted."""
     status = run.status()
     if json:
         from maple_parsl.cli.output import emit_json

@@ -72,11 +72,21 @@ def check(
         LimitError: above the limit, or not confirmed.
         RequestError: ``max_node_hours`` is no amount.
     """
+    if plan.scheduler != "none":
+        confirm(Cost.of(plan, jobs), defaults, max_node_hours=max_node_hours, yes=yes, ask=ask)
+
+
+def confirm(
+    cost: Cost,
+    defaults: Defaults,
+    *,
+    max_node_hours: float | None = None,
+    yes: bool = False,
+    ask: Callable[[str], bool] | None = None,
+) -> None:
+    """As :func:`check`, for a cost that is known already."""
     if max_node_hours is not None and not (math.isfinite(max_node_hours) and max_node_hours >= 0):
         raise RequestError(f"max_node_hours is {max_node_hours}; state a number of node-hours, 0 or more")
-    if plan.scheduler == "none":
-        return
-    cost = Cost.of(plan, jobs)
     limits = [limit for limit in (max_node_hours, defaults.max_node_hours) if limit is not None]
     if limits and (cost.node_hours is None or cost.node_hours > min(limits)):
         raise LimitError(

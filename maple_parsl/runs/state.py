@@ -89,6 +89,7 @@ class Facts:
         submission: how the latest submission stands.
         submitted_job: the job id it got. refusal: the scheduler's words, where it refused.
         cancel_asked: somebody asked for the end of the run.
+        hand: a hand-written script, which leaves no exit record: the scheduler's verdict is the outcome.
         walltime: seconds. outside: no scheduler follows it (launched inside an allocation).
         vanish: see :data:`VANISH`.
     """
@@ -99,6 +100,7 @@ class Facts:
     cancel_asked: bool = False
     walltime: int | None = None
     outside: bool = False
+    hand: bool = False
     vanish: float = VANISH
 
 
@@ -213,6 +215,8 @@ def _without_record(facts: Facts, evidence: Evidence, seen: Seen, now: float) ->
             return RunState.CANCELLED, ""
         return (RunState.UNKNOWN, "vanished") if waited >= facts.vanish else (going, "not listed")
     if job.state.ended:
+        if facts.hand:
+            return RunState(job.state.value), "of the scheduler"
         if now - seen.since < SETTLE:
             return RunState.ENDING, ""
         if facts.cancel_asked:

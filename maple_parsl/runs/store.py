@@ -64,6 +64,7 @@ class Summary:
     Attributes:
         created: seconds since 1970. walltime: seconds. run_dir, work_dir: absolute paths.
         here: launched inside an allocation, so that no scheduler follows it. clusters: of Slurm, where named.
+        hand: the user's own script, sent as it is; empty for a plan of Maple's.
         process: which process was about to submit it; None after a dry run.
         group: the sweep or chain it belongs to. kind: which of the two. element: its index in a job array; None
             for a job of its own.
@@ -89,6 +90,7 @@ class Summary:
     group: str | None = None
     kind: str | None = None
     element: int | None = None
+    hand: str = ""
     problem: str | None = None
 
 
@@ -139,6 +141,7 @@ class Entry:
                 clusters=None if raw.get("clusters") is None else _text(raw["clusters"]),
                 group=None if raw.get("group") is None else _text(raw["group"]),
                 kind=None if raw.get("kind") is None else _text(raw["kind"]),
+                hand=_text(raw.get("hand", "")),
                 element=None if raw.get("element") is None else int(raw["element"]),
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -200,20 +203,30 @@ class Store:
         place = plan.place
         if place is None:
             raise StoreError("a run needs a place before it is stored")
+        record = {**_run_record(plan, here, submits), **(member or {})}
+        request = plan.request.model_dump(mode="json", exclude_defaults=True)
+        return self.record(place.run_id, record, {"request.json": request, "plan.json": plan.to_json()})
+
+    def record(self, run_id: str, record: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> Entry:
+        """Make the folder of a run, with ``run.json`` and other files, whole and at once.
+
+        Raises:
+            StoreError: it cannot be written, or the id exists already.
+        """
         files.make_folder(self.runs)
-        building = self.runs / f".{place.run_id}.{os.getpid()}.new"
+        building = self.runs / f".{run_id}.{os.getpid()}.new"
         entry = Entry(building)
         try:
             files.make_folder(building)
-            entry.write("request.json", plan.request.model_dump(mode="json", exclude_defaults=True))
-            entry.write("plan.json", plan.to_json())
-            entry.write("run.json", {**_run_record(plan, here, submits), **(member or {})})
-            final = self.runs / place.run_id
+            for name, value in (more or {}).items():
+                entry.write(name, value)
+            entry.write("run.json", record)
+            final = self.runs / run_id
             try:
                 os.rename(building, final)
             except OSError as error:
                 if final.exists():
-                    raise StoreError(f"run {place.run_id} exists already; nothing was submitted") from None
+                    raise StoreError(f"run {run_id} exists already; nothing was submitted") from None
                 raise files.explained(final, error, "written") from None
         finally:
             with contextlib.suppress(OSError):

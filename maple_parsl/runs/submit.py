@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from maple_parsl.errors import SchedulerError, StoreError, SubmissionError
@@ -33,20 +33,39 @@ def submit(entry: Entry | Sequence[Entry], plan: Plan, script: Path, scheduler: 
         SchedulerError: it is not known whether a job exists; the intent stays on file.
         StoreError: the intent cannot be written, or another process is submitting this run; nothing was sent.
     """
+    entries = [entry] if isinstance(entry, Entry) else list(entry)
+    array = bool(plan.array and plan.array.range)
+
+    def send() -> str:
+        return scheduler.submit(plan, script)
+
+    return once(entries, plan.job_name, plan.poll_seconds, script, send, number=number, array=array)
+
+
+def once(
+    entries: Sequence[Entry],
+    name: str,
+    poll_seconds: int,
+    script: Path,
+    send: Callable[[], str],
+    *,
+    number: int = 1,
+    array: bool = False,
+) -> str:
+    """Send what ``send`` sends, with an intent on file before and the job id after; see :func:`submit`."""
     intent = {
-        "job_name": plan.job_name,
+        "job_name": name,
         "at": time.time(),
         "process": process.identity(),
         "script": str(script),
-        "poll_seconds": plan.poll_seconds,
+        "poll_seconds": poll_seconds,
     }
-    entries = [entry] if isinstance(entry, Entry) else list(entry)
     first = entries[0]
     for each in entries:
         if not each.create(f"intent.{number}.json", intent):
             raise StoreError(f"another process is submitting run {each.id} already; maple status {each.id} follows it")
     try:
-        job_id = scheduler.submit(plan, script)
+        job_id = send()
     except (SubmissionError, NotStartedError) as error:
         for each in entries:
             each.create(f"refused.{number}.json", {"at": time.time(), "message": str(error)})
@@ -54,10 +73,10 @@ def submit(entry: Entry | Sequence[Entry], plan: Plan, script: Path, scheduler: 
     except SchedulerError as error:
         raise SchedulerError(
             f"{error}\nIt is not certain whether a job exists. Nothing is sent again by itself: maple status"
-            f" {first.id} asks the scheduler for a job named {plan.job_name} and says"
+            f" {first.id} asks the scheduler for a job named {name} and says"
         ) from error
     for index, each in enumerate(entries):
-        record(each, number, element_of(job_id, index) if plan.array and plan.array.range else job_id)
+        record(each, number, element_of(job_id, index) if array else job_id)
     return job_id
 
 

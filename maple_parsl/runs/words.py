@@ -97,6 +97,9 @@ def _failed(found: Resolved, record: Exit | None) -> str:
         if record.first_failure:
             return failure(record.first_failure)
         return f"the launcher ended {code(record.code)}, and no single process failed first; see the log"
+    if found.detail == "of the scheduler" and job:
+        ended = f"by signal {job.exit_signal}" if job.exit_signal else code(job.exit_code)
+        return f"the script ended {ended}; the log says more"
     said = f" ({job.raw_state}, code {job.exit_code})" if job and job.raw_state else ""
     if found.detail == "never began":
         return (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from maple_parsl.script.render import ScriptLine, directive_path, launch_line, lines, render
+from maple_parsl.script.launch_line import launch_line
+from maple_parsl.script.render import ScriptLine, directive_path, lines, render
 
 if TYPE_CHECKING:
     from maple_parsl.script.model import Launch, Script

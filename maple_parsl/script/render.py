@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from maple_parsl import job
 from maple_parsl.errors import RequestError
 from maple_parsl.plan import Origin, Plan
-from maple_parsl.shell import Spread, Var, Word, assigned, folded, line, quote
+from maple_parsl.shell import Spread, Var, Word, assigned, folded, quote
 
 _TASK_END = "MAPLE_END_OF_TASK"
 _START_END = "MAPLE_END_OF_START"
@@ -308,8 +308,3 @@ def _launch(plan: Plan) -> Iterator[ScriptLine]:
         )
     rows = folded(("maple_launch", *starter), indent="  ") if starter else ["maple_launch"]
     yield from _text(*(row for row in rows[:-1]), rows[-1] + " \\", *("  " + row for row in folded(inner)))
-
-
-def launch_line(plan: Plan) -> str:
-    """The launcher's command alone, for a script of one's own."""
-    return line((*plan.launch.launcher, *plan.launch.container, *plan.launch.framework, *plan.launch.program))
