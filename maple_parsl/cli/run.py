@@ -201,9 +201,19 @@ def followed(run: Run, follow: bool, json: bool) -> int:
         from maple_parsl.cli.output import clean
 
         print(clean(str(outcome)))
+        _print_sync(run)
         if not outcome.ok and not follow:
             _print_end(run)
     return 0 if outcome.ok else 10
+
+
+def _print_sync(run: Run) -> None:
+    """How to send on what the run kept back for want of a network."""
+    from maple_parsl.cli.output import clean
+    from maple_parsl.runs.sync import command
+
+    if line := command(run):
+        print(f"the nodes reach no network; to send on what was logged: {clean(line)}")
 
 
 def _print_end(run: Run, lines: int = 12) -> None:

@@ -46,6 +46,9 @@ def show(run: Run, json: bool) -> int:
     from maple_parsl.cli.output import console
     from maple_parsl.cli.show import figures as rows
     from maple_parsl.cli.show import print_status
+    from maple_parsl.runs.sync import command
 
     print_status(console(), status, rows(figures))
+    if status.state.final and (line := command(run)):
+        console().print(f"to send on what was logged: {line}", markup=False, overflow="fold")
     return 0

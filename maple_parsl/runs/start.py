@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 from maple_parsl.catalogue import Catalogue, SiteRecord
 from maple_parsl.errors import ComposeError, MapleError
 from maple_parsl.plan import Plan, RunPlace
-from maple_parsl.runs import cost, inside, submit, trust, whereabouts
+from maple_parsl.runs import cost, inputs, inside, submit, trust, whereabouts
 from maple_parsl.runs.backend import backend
 from maple_parsl.runs.place import place
 from maple_parsl.runs.prepare import check_script, prepare
@@ -85,6 +86,8 @@ def agreed(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, s
     check_script(plan, catalogue.cwd)
     trust.check(record, store.root, yes=terms.yes, ask=terms.ask)
     whereabouts.check(catalogue, record)
+    for note in inputs.check(plan, record.site, catalogue.cwd):
+        warnings.warn(note, RuntimeWarning, stacklevel=3)
     chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, environ=catalogue.environ)
     limit, defaults = terms.max_node_hours, record.site.defaults
     cost.check(plan, defaults, max_node_hours=limit, yes=terms.yes, ask=terms.ask, jobs=jobs)

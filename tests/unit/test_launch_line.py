@@ -51,4 +51,4 @@ def test_what_needs_more_than_a_command_is_refused() -> None:
     with pytest.raises(RequestError, match="--script"):
         launch_line(cases.plan("delta"))
     with pytest.raises(RequestError, match="file"):
-        launch_line(cases.plan("delta", "zero", model=None, script="train.py", template="deepspeed"))
+        launch_line(cases.plan("delta", "zero", model=None, script="train.py", template="deepspeed-hostfile"))
