@@ -27,6 +27,8 @@ VERBS = {
     "doctor": ("maple_parsl.cli.doctor", "What on this machine stands in the way of a launch."),
     "check": ("maple_parsl.cli.check", "Check launch scripts, anyone's, before they queue."),
     "correct": ("maple_parsl.cli.correct", "Put a launch script right, as a diff; nothing is submitted."),
+    "judge": ("maple_parsl.cli.judge", "Run a launch script in a pretended cluster: what would it start?"),
+    "bench": ("maple_parsl.cli.bench", "Measure Maple: launches on nine sites, judged by execution."),
     "diagnose": ("maple_parsl.cli.diagnose", "Find the first cause of a failed launch in its logs."),
 }
 

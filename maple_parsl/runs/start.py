@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maple_parsl.catalogue import Catalogue, SiteRecord
-from maple_parsl.errors import ComposeError, MapleError
+from maple_parsl.errors import ComposeError, MapleError, RequestError
 from maple_parsl.plan import Plan, RunPlace
 from maple_parsl.runs import cost, inputs, inside, submit, trust, whereabouts
 from maple_parsl.runs.backend import backend
@@ -57,7 +57,7 @@ def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, st
         trust.check(record, store.root, yes=terms.yes, ask=terms.ask)
         granted = inside.allocation(plan.scheduler, catalogue.environ)
         inside.check(plan, granted)
-        chosen = place(plan, record.site, cwd=cwd, run_root=terms.run_root, environ=catalogue.environ)
+        chosen = _place(plan, record, catalogue, terms, store)
     else:
         granted = None
         chosen = agreed(plan, record, catalogue, terms, store)
@@ -88,14 +88,16 @@ def agreed(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, s
     whereabouts.check(catalogue, record)
     for note in inputs.check(plan, record.site, catalogue.cwd):
         warnings.warn(note, RuntimeWarning, stacklevel=3)
-    chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, environ=catalogue.environ)
+    chosen = _place(plan, record, catalogue, terms, store)
     limit, defaults = terms.max_node_hours, record.site.defaults
     cost.check(plan, defaults, max_node_hours=limit, yes=terms.yes, ask=terms.ask, jobs=jobs)
     return chosen
 
 
 def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store | None = None) -> Run:
-    """Check everything that :func:`start` checks short of the machine and the cost; keep plan and script.
+    """Check everything that :func:`start` checks short of the machine; keep plan and script.
+
+    A limit of node-hours counts; a confirmation is not asked for, as nothing is submitted.
 
     The run is stored so that its files can be looked at; it has no job and never gets one by itself.
 
@@ -104,10 +106,21 @@ def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms,
     """
     store = store or Store()
     sound(plan, terms.force)
-    chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, environ=catalogue.environ)
+    chosen = _place(plan, record, catalogue, terms, store)
+    cost.check(plan, record.site.defaults, max_node_hours=terms.max_node_hours, yes=True)
     bound = plan.at(chosen)
     prepare(bound, catalogue.cwd)
     return Run(store.add(bound, submits=False), store)
+
+
+def _place(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store) -> RunPlace:
+    chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, environ=catalogue.environ)
+    if os.path.realpath(Path(chosen.run_dir).parent) == os.path.realpath(store.runs):
+        raise RequestError(
+            f"the run root {store.runs} is where Maple keeps its own records of runs; choose another folder:"
+            " --run-root (or MAPLE_RUN_ROOT)"
+        )
+    return chosen
 
 
 def sound(plan: Plan, force: bool) -> None:
