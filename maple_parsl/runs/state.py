@@ -201,9 +201,8 @@ def _terminated(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> tup
         return RunState.ENDING, ""
     if facts.cancel_asked:
         return RunState.CANCELLED, ""
-    ran_out = facts.walltime is not None and record.ended - record.started >= facts.walltime - 5
-    if ran_out or (evidence.told_limit and not evidence.asked_requeue):
-        return RunState.TIMEOUT, "by the clock"
+    if evidence.told_limit and not evidence.asked_requeue:
+        return RunState.TIMEOUT, "told of it"
     return RunState.TERMINATED, ""
 
 
