@@ -83,7 +83,7 @@ def test_a_part_of_a_shared_node_gets_its_share_of_cores_and_memory(
     for job in jobs:
         assert job["NumCPUs"] == "4"
         assert job["MinMemoryNode"] == "13G"
-        assert "gres/gpu=1" in job["TRES"]
+        assert job["TresPerNode"].endswith("gpu:1")
     assert len({job["NodeList"] for job in jobs}) == 1
     begun, ended = [job["StartTime"] for job in jobs], [job["EndTime"] for job in jobs]
     assert max(begun) < min(ended), "they did not share the node"

@@ -284,6 +284,9 @@ def qstat(words: list[str]) -> None:
             flags += word[1:]
         else:
             ids.append(full_id(cluster, word))
+    if "Q" in flags or "B" in flags:
+        print(json.dumps(queues(cluster) if "Q" in flags else server(cluster), indent="\t", separators=(",", ":\t")))
+        return
     if "x" in flags and not cluster["history"]:
         fail("qstat", "PBS is not configured to maintain job history", 1)
     code = 0
@@ -317,6 +320,22 @@ def qstat(words: list[str]) -> None:
             used = "00:00:00" if "exec_host" in job else "0"
             print(f"{job_id:<17} {job['Job_Name']:<16} {user:<16} {used:>9} {job['job_state']} {job['queue']:<16}")
     sys.exit(code)
+
+
+def queues(cluster: dict[str, Any]) -> dict[str, Any]:
+    """``qstat -Qf -F json``."""
+    shown = {}
+    for name, limits in cluster["queues"].items():
+        shown[name] = {"queue_type": "Execution", "total_jobs": 0, "enabled": "True", "started": "True"}
+        shown[name] |= {"resources_max": limits} if limits else {}
+    return {"timestamp": int(time.time()), "pbs_version": "23.06.06", "pbs_server": cluster["server"], "Queue": shown}
+
+
+def server(cluster: dict[str, Any]) -> dict[str, Any]:
+    """``qstat -Bf -F json``."""
+    mine = {"server_state": "Active", "default_queue": cluster["default_queue"], "max_array_size": 10000}
+    head = {"timestamp": int(time.time()), "pbs_version": "23.06.06", "pbs_server": cluster["server"]}
+    return head | {"Server": {cluster["server"]: mine}}
 
 
 def settle_arrays(known: dict[str, dict[str, Any]]) -> None:
