@@ -123,13 +123,20 @@ def map(
 
 
 def chain(
-    links: int, model: str | None = None, paradigm: str | None = None, site: str | None = None, /, **options: Any
+    links: int | None,
+    model: str | None = None,
+    paradigm: str | None = None,
+    site: str | None = None,
+    /,
+    **options: Any,
 ) -> Group:
     """Launch ``links`` jobs, each going on from the checkpoint of the one before, for training beyond one walltime.
 
     The first that succeeds ends the chain, and so does the second in a row that fails in the same way.
 
     Args:
+        links: how many; None for a chain as long as is sensible, or one job that is queued again at its walltime,
+            whichever the site's file says works there.
         options: those of :func:`run`, without ``here`` and ``dry_run``.
 
     Raises:
@@ -138,7 +145,15 @@ def chain(
     from maple_parsl.runs import chain as chaining
 
     planned, record, catalogue, terms = _agreed(model, paradigm, site, options)
-    return chaining.start(planned, links, record, catalogue, terms)
+    facts = record.site.scheduler
+    if links is None and facts.chain is False and facts.requeue and facts.kind == "slurm":
+        from maple_parsl.runs.group import Group
+        from maple_parsl.runs.start import start
+
+        again, _ = _composed(planned.request.model_copy(update={"requeue": True}), catalogue)
+        only = start(again, record, catalogue, terms)
+        return Group(only.id, "chain", [only])
+    return chaining.start(planned, links or chaining.UNTIL_DONE, record, catalogue, terms)
 
 
 def _agreed(

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from maple_parsl.request import Request
     from maple_parsl.runs.run import Run
 
-UNTIL_DONE = 8
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
@@ -76,7 +75,7 @@ def run(
     if array or chain or until_done:
         if dry_run or here or resubmit or (array and (chain or until_done)):
             raise RequestError("--array and --chain submit jobs; leave out --dry-run, --here, --resubmit and the other")
-        return _several(request, array, parallel, chain or UNTIL_DONE, terms, bool(wait or follow), json)
+        return _several(request, array, parallel, chain, terms, bool(wait or follow), json)
     if parallel is not None:
         raise RequestError("--parallel goes with --array")
     if resubmit is not None:
@@ -97,7 +96,7 @@ def _several(
     request: Request,
     array: list[str] | None,
     parallel: int | None,
-    links: int,
+    links: int | None,
     terms: dict[str, Any],
     wait: bool,
     json: bool,

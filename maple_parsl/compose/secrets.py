@@ -23,7 +23,9 @@ def steps(context: Context) -> list[Step]:
                 f" the value into a file that only you can read: --secret {name}=FILE"
             )
         # Slurm gives a job the variables of the shell that submits it.
-        made.append(Step(line=f'[ -n "${{{name}-}}" ]', origin=stated(f"the secret {name} comes with the environment")))
+        made.append(
+            Step(line=f"printenv {name} >/dev/null", origin=stated(f"the secret {name} comes with the environment"))
+        )
     for option in request.directives:
         if request.secrets and option.startswith("--export") and "ALL" not in option:
             context.problems.append(f"{option} keeps your variables from the job, so a secret by name is not there")
@@ -33,6 +35,6 @@ def steps(context: Context) -> list[Step]:
 def inputs(context: Context) -> list[Step]:
     """Lines that make sure, on the first node, that what the program reads is there."""
     return [
-        Step(line=f"[ -e {word(path(file))} ]", origin=stated("an input must be there before the launch"))
+        Step(line=f"ls -d -- {word(path(file))} >/dev/null", origin=stated("an input must be there before the launch"))
         for file in context.request.inputs
     ]

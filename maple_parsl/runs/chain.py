@@ -17,6 +17,8 @@ from maple_parsl.runs.start import Terms, agreed
 from maple_parsl.runs.store import Store
 
 MOST = 50
+UNTIL_DONE = 8
+"""Jobs of a chain whose length was not stated."""
 
 
 def start(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -121,6 +123,11 @@ def test_sites_and_machines_without_arrays_or_dependencies(fake: FakeScheduler, 
     (own / "delta.toml").write_text('extends = "delta"\n[scheduler]\nchain = false\n')
     with pytest.raises(ComposeError, match="lets no job wait"):
         maple_parsl.chain(2, *WORDS, **FIELDS)
+    with pytest.raises(ComposeError, match="lets no job wait"):
+        maple_parsl.chain(None, *WORDS, **FIELDS)
+    (own / "delta.toml").write_text('extends = "delta"\n[scheduler]\nchain = false\nrequeue = true\n')
+    (only,) = maple_parsl.chain(None, *WORDS, **FIELDS).runs
+    assert "#SBATCH --requeue\n" in (only.run_dir / "script.sh").read_text()
 
 
 def test_parameters_as_arguments_and_their_combinations(tmp_path: Path) -> None:
@@ -148,3 +155,23 @@ def test_an_array_in_pbs_words(case: str) -> None:
     assert "#PBS -o /shared/r/\n" in script
     assert "export MAPLE_ELEMENT=${PBS_ARRAY_INDEX:-0}" in script
     assert "MAPLE_RUN_DIR=/shared/r/$MAPLE_ELEMENT\n" in script
+
+
+@pytest.mark.parametrize("template", ["torchrun", "plain"])
+@pytest.mark.parametrize("case", ["delta", "polaris", "sophia"])
+def test_scripts_of_sweeps_and_chains_are_sound(case: str, template: str) -> None:
+    from maple_parsl.checking import inspect
+    from maple_parsl.plan import Array, Link, RunPlace
+
+    stated = {"model": None, "script": "train.py", "secrets": {"KEY": "~/key"}, "inputs": ["data"]}
+    plan = cases.plan(case, template=template, **stated)
+    place = RunPlace(run_id="run-0001", run_dir="/shared/r/1", work_dir="/shared")
+    array = Array(params=(("--lr", "1"), ("it's",)))
+    link = Link(number=2, of=3, folder="/shared/r", chain="run-0001")
+    for made in (plan.model_copy(update={"array": array}), plan.model_copy(update={"link": link})):
+        script = made.at(place).script
+        words = [str(Path(sys.executable).with_name("shellcheck")), "-s", "bash", "-S", "warning", "-"]
+        said = subprocess.run(words, input=script, text=True, capture_output=True, timeout=60, check=False)
+        assert said.returncode == 0, said.stdout
+        findings = inspect(script, cases.site(made.site)).findings
+        assert not [found for found in findings if found.severity != "note"]

@@ -46,7 +46,7 @@ def test_inputs_must_be_there_and_seen_by_the_nodes(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(place, "_NODE_LOCAL", (str(tmp_path),))
     with pytest.raises(RequestError, match="each node has for itself"):
         inputs.check(plan(inputs=["data"]), site, tmp_path)
-    assert "[ -e data ]" in plan(inputs=["data"]).script
+    assert "ls -d -- data >/dev/null" in plan(inputs=["data"]).script
 
 
 def test_an_input_about_to_be_purged_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
