@@ -123,6 +123,7 @@ def test_sites_and_machines_without_arrays_or_dependencies(fake: FakeScheduler, 
     (own / "delta.toml").write_text('extends = "delta"\n[scheduler]\nchain = false\n')
     with pytest.raises(ComposeError, match="lets no job wait"):
         maple_parsl.chain(2, *WORDS, **FIELDS)
+    (own / "delta.toml").write_text('extends = "delta"\n[scheduler]\nchain = false\nrequeue = false\n')
     with pytest.raises(ComposeError, match="lets no job wait"):
         maple_parsl.chain(None, *WORDS, **FIELDS)
     (own / "delta.toml").write_text('extends = "delta"\n[scheduler]\nchain = false\nrequeue = true\n')
