@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maple_parsl.api import chain, map, plan, run, runs, sites
+    from maple_parsl.api import chain, correct, map, plan, port, run, runs, sites
     from maple_parsl.errors import (
         ComposeError,
         ConfigurationError,
@@ -57,8 +57,10 @@ __all__ = [
     "Walltime",
     "__version__",
     "chain",
+    "correct",
     "map",
     "plan",
+    "port",
     "run",
     "runs",
     "sites",
@@ -66,7 +68,7 @@ __all__ = [
 
 # Where each name comes from; imported when it is first asked for.
 _FROM = {
-    **dict.fromkeys(("chain", "map", "plan", "run", "runs", "sites"), "api"),
+    **dict.fromkeys(("chain", "correct", "map", "plan", "port", "run", "runs", "sites"), "api"),
     "__version__": "version",
     "Finding": "finding",
     "Group": "runs.group",
@@ -94,7 +96,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """``plan`` and ``runs`` are functions here, although modules of these names exist too.
+    """``plan``, ``port`` and ``runs`` are functions here, although modules of these names exist too.
 
     Importing a module sets its name in the package, and would hide the function.
     """

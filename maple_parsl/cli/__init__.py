@@ -29,6 +29,7 @@ VERBS = {
     "correct": ("maple_parsl.cli.correct", "Put a launch script right, as a diff; nothing is submitted."),
     "judge": ("maple_parsl.cli.judge", "Run a launch script in a pretended cluster: what would it start?"),
     "bench": ("maple_parsl.cli.bench", "Measure Maple: launches on nine sites, judged by execution."),
+    "port": ("maple_parsl.cli.port", "Carry a working script to another site; nothing is submitted."),
     "diagnose": ("maple_parsl.cli.diagnose", "Find the first cause of a failed launch in its logs."),
 }
 

@@ -13,7 +13,7 @@ from maple_parsl.shell import path, quote, word
 if TYPE_CHECKING:
     from maple_parsl.template import Template
 
-_LAUNCH_SETS = frozenset("RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT".split())
+LAUNCH_SETS = frozenset("RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT".split())
 # So that a program does not wait for a network that is not there; docs.wandb.ai, huggingface.co/docs/huggingface_hub.
 _OFFLINE = {"WANDB_MODE": "offline", "HF_HUB_OFFLINE": "1"}
 _CONDA_HOOK = 'eval "$(conda shell.bash hook)"'
@@ -162,7 +162,7 @@ def exports(context: Context, target: Target, template: Template, shape: Shape) 
         origin = Origin(layer="template", why=f"template {template.name}", source=template.source)
         put(name, value, origin)
     for name, value in request.env.items():
-        if name in _LAUNCH_SETS:
+        if name in LAUNCH_SETS:
             context.problems.append(f"env {name}: the launch sets it for every process; leave it out")
         if name in made:
             context.finding(

@@ -29,7 +29,7 @@ class Sandbox:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _START, _TREE],
+            [sys.executable, "-I", "-S", *(["-B"] if sys.dont_write_bytecode else []), "-c", _START, _TREE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},

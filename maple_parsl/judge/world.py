@@ -10,7 +10,7 @@ from maple_parsl.judge.inside.supervisor import RELAY
 from maple_parsl.judge.sites import JudgedSite, Kind
 from maple_parsl.judge.submission import Submission
 
-HOME, WORK, BIN = "/home/user", "/work/project/user/job", "/judge/bin"
+HOME, WORK, BIN = "/home/user", "/project/user/job", "/judge/bin"
 _JOB = "4242"
 # A conda module brings the shell function with it, as the guides that show `module load conda` rely on.
 _LOADED = 'case "$*" in *load*conda*) eval "$(command conda shell.bash hook)" ;; esac'
@@ -58,7 +58,7 @@ def world(case: Case, site: JudgedSite, asked: Submission, script: str, *, keep_
     if not whole:
         cpus = min(cpus, (asked.slots or 1) * (asked.number("cpus-per-task") or 1))
     login = {"PATH": f"{BIN}:/usr/local/bin:/usr/bin:/bin", "HOME": HOME, "USER": "user", "LOGNAME": "user"}
-    login |= {"SHELL": "/bin/bash", "LANG": "C.UTF-8", "SCRATCH": "/scratch/user", "WORK": "/work/project/user"}
+    login |= {"SHELL": "/bin/bash", "LANG": "C.UTF-8", "SCRATCH": "/scratch/user", "WORK": "/project/user"}
     if slurm:
         login |= {"BASH_FUNC_module%%": _MODULE, "BASH_FUNC_ml%%": '() { judge-module ml "$@"\n}'}
     gpus = asked.gpus if site.gres else None

@@ -6,8 +6,21 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.finding import Edit, Severity
-from maple_parsl.rules.asking import alone, asked, cite, commands, effective, kinds, option, submitted, texts, whole
+from maple_parsl.rules.asking import (
+    alone,
+    asked,
+    cite,
+    commands,
+    effective,
+    kinds,
+    option,
+    row,
+    submitted,
+    texts,
+    whole,
+)
 from maple_parsl.rules.base import Check, Found, Rule, Subject
+from maple_parsl.script.model import Step
 
 _THREE = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\Z", re.I)
@@ -119,7 +132,15 @@ def _address_space(subject: Subject) -> Iterator[Found]:
             yield Found(
                 f"{step} leaves {int(match[1]) / (1 << 20):.3g} GiB of address space to each process",
                 step.place,
+                edits=_without(subject, step),
             )
+
+
+def _without(subject: Subject, step: Step) -> tuple[Edit, ...]:
+    """The line goes, where the command is all of it."""
+    if row(subject, step.place).strip() != str(step):
+        return ()
+    return (Edit(first=step.place.line, last=step.place.line, text=""),)
 
 
 _S = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --time=00:10:00\n"

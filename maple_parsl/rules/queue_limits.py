@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from maple_parsl.compose.target import misfits
+from maple_parsl.finding import Edit
+from maple_parsl.rules import parts
 from maple_parsl.rules.asking import asked, cite, effective, gpus_of, kinds, nodes, per_node_gpus, submitted, walltime
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script import pbs
+from maple_parsl.script.model import Directive
 from maple_parsl.site import Queue
 
 
@@ -78,7 +81,18 @@ def _limits(subject: Subject) -> Iterator[Found]:
             evidence=cite(site.queues) if site.queues else None,
             fix=offer,
             severity="warning" if "request only" in reason else None,
+            edits=_longest(subject, queue, directive) if directive is not None and "allows at most" in reason else (),
         )
+
+
+def _longest(subject: Subject, queue: Queue, directive: Directive) -> tuple[Edit, ...]:
+    """The time becomes the longest that the queue gives to every job."""
+    bands = [band.max_walltime for band in queue.bands if band.max_walltime is not None]
+    longest = min(bands) if bands else queue.max_walltime
+    text = directive.value or ""
+    if longest is None or directive.name not in ("--time", "-l walltime", "walltime") or not text:
+        return ()
+    return parts.replace_text(subject, directive.place, text, str(longest))
 
 
 def _without_nodes(queue: Queue, time: object) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.rules import parts
+from maple_parsl.rules import mending, parts
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script.model import Heredoc, Launch, Place
 from maple_parsl.script.rankmap import LaunchRanks
@@ -64,6 +64,7 @@ def _expanded_early(subject: Subject) -> Iterator[Found]:
                 place,
                 severity="error" if known or value.has("batch_zero") else "warning",
                 fix=f"expand it in each process: {launch.launcher} … bash -c '… ${name} …' in single quotes",
+                edits=mending.in_each_process(subject, launch, place),
             )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.rules import parts
+from maple_parsl.finding import Edit
+from maple_parsl.rules import mending, parts
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script.model import Reference
 
@@ -93,6 +94,12 @@ def _shortened(subject: Subject) -> Iterator[Found]:
         )
 
 
+def _first_host(subject: Subject, reference: Reference, row: str) -> tuple[Edit, ...]:
+    """``NAME=$SLURM_JOB_NODELIST`` for a host: the first of the list instead."""
+    whole = re.search(r'=("?)\$\{?' + reference.name + r"\}?\1(?=\s*$)", row)
+    return parts.replace_text(subject, reference.place, whole[0], f"=$({mending.FIRST_NODE})") if whole else ()
+
+
 def _nodelist(subject: Subject) -> Iterator[Found]:
     one = subject.ranks.job_nodes == 1
     assigned = {a.name: a for a in subject.script.assignments if a.value.is_a("nodelist", "loop") or a.how == "loop"}
@@ -122,6 +129,7 @@ def _nodelist(subject: Subject) -> Iterator[Found]:
             reference.place,
             severity="note" if one else "error",
             fix=f'scontrol show hostnames "${reference.name}"',
+            edits=_first_host(subject, reference, row),
         )
 
 

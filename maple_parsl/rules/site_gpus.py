@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from maple_parsl.rules import parts
 from maple_parsl.rules.asking import (
     GPU_OPTIONS,
     asked,
@@ -38,6 +39,7 @@ def _too_many(subject: Subject) -> Iterator[Found]:
             f"{given[1].flag} asks for {given[0]} GPUs per node; a node ({best.title}) has {most}",
             given[1].value_place or given[1].place,
             evidence=cite(best),
+            edits=parts.replace_text(subject, given[1].place, str(given[0]), str(most)),
         )
     elif count is not None and number and total is not None and count > most * number:
         yield Found(

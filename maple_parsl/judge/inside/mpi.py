@@ -1,6 +1,6 @@
 """mpiexec, mpirun and ibrun in the dialects of PALS, Hydra (MPICH, Intel MPI, MVAPICH2) and Open MPI.
 
-Sources: man pages of HPE PALS mpiexec, Open MPI 4 mpirun, MPICH Hydra mpiexec; TACC user guides for ibrun.
+Written from knowledge of these launchers; not yet checked against their manuals or compared with real ones.
 """
 
 from __future__ import annotations

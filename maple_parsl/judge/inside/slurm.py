@@ -1,6 +1,6 @@
 """srun and scontrol as Slurm 22.05 and newer have them: which tasks a step has, where, and what each is told.
 
-Source: man pages of srun, scontrol (Slurm 23.02); and compared with a real Slurm by the tests.
+Written from knowledge of srun, then corrected against a real Slurm 22.05, with which the tests compare it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """torchrun, accelerate launch, deepspeed and python: the processes each would start.
 
-Sources: torch/distributed/run.py and elastic agent (PyTorch 2.x), accelerate/commands/launch.py,
-deepspeed/launcher/runner.py and launch.py.
+Written from knowledge of these programs; not yet checked against their sources or compared with real ones.
 """
 
 from __future__ import annotations
