@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from maple_parsl.diagnosis import Diagnosis
     from maple_parsl.finding import Finding
     from maple_parsl.port import Ported
+    from maple_parsl.runs.group import Group, Params
     from maple_parsl.runs.run import Run
+    from maple_parsl.runs.start import Terms
     from maple_parsl.site import Site
     from maple_parsl.template import Template
     from maple_parsl.transport import Via
@@ -70,6 +72,8 @@ def run(
     cwd: str | Path | None = None,
     via: str | None = None,
     run_id: str | None = None,
+    after: Sequence[str] | str = (),
+    after_any: Sequence[str] | str = (),
     ask: Callable[[str], bool] | None = None,
     show: Callable[[Plan], None] | None = None,
     **fields: Any,
@@ -87,6 +91,7 @@ def run(
             ``ssh:HOST``). By default this machine when it is the site, else what your file of the site names.
         run_id: the id the run gets (letters, digits, dashes), for a program that must find it again after a kill:
             when the store has a run of that id, that is returned and nothing is started.
+        after, after_any: ids of runs that must have succeeded, or ended, before this one starts.
         ask: puts a question to a person. show: is handed the plan before anything happens.
 
     Raises:
@@ -102,6 +107,7 @@ def run(
         made = _as_granted(made, catalogue)
     way = _way(made, catalogue, via, here)
     planned, record = _composed(made, catalogue, away=way is not None)
+    planned = _waiting(planned, after, after_any)
     if show is not None:
         show(planned)
     terms = Terms(yes, ask, max_node_hours, force, here, run_root, run_id)
@@ -111,6 +117,95 @@ def run(
         return start_away(planned, record, catalogue, terms, way, submits=not dry_run)
     launch = rehearse if dry_run else start
     return launch(planned, record, catalogue, terms)
+
+
+def map(
+    params: Iterable[Params],
+    model: str | None = None,
+    paradigm: str | None = None,
+    site: str | None = None,
+    /,
+    *,
+    parallel: int | None = None,
+    **options: Any,
+) -> Group:
+    """Launch one run for each set of parameters, on the scheduler's own job arrays, and return them as a group.
+
+    Args:
+        params: mappings (``{"lr": 0.1}`` becomes ``--lr 0.1``) or lists of arguments; they come last.
+        parallel: most runs at a time. options: those of :func:`run`, without ``here`` and ``dry_run``.
+
+    Raises:
+        As :func:`run`.
+    """
+    from maple_parsl.runs import sweep
+
+    planned, record, catalogue, terms = _agreed(model, paradigm, site, options)
+    return sweep.start(planned, tuple(params), record, catalogue, terms, parallel)
+
+
+def chain(
+    links: int | None,
+    model: str | None = None,
+    paradigm: str | None = None,
+    site: str | None = None,
+    /,
+    **options: Any,
+) -> Group:
+    """Launch ``links`` jobs, each going on from the checkpoint of the one before, for training beyond one walltime.
+
+    The first that succeeds ends the chain, and so does the second in a row that fails in the same way.
+
+    Args:
+        links: how many; None for a chain as long as is sensible, or one job that is queued again at its walltime,
+            whichever the site's file says works there.
+        options: those of :func:`run`, without ``here`` and ``dry_run``.
+
+    Raises:
+        As :func:`run`; ComposeError where the site has no dependent jobs.
+    """
+    from maple_parsl.runs import chain as chaining
+
+    planned, record, catalogue, terms = _agreed(model, paradigm, site, options)
+    facts = record.site.scheduler
+    if links is None and facts.chain is False and facts.requeue and facts.kind == "slurm":
+        from maple_parsl.runs.group import Group
+        from maple_parsl.runs.start import start
+
+        again, _ = _composed(planned.request.model_copy(update={"requeue": True}), catalogue)
+        only = start(again, record, catalogue, terms)
+        return Group(only.id, "chain", [only])
+    return chaining.start(planned, links or chaining.UNTIL_DONE, record, catalogue, terms)
+
+
+def _agreed(
+    model: str | None, paradigm: str | None, site: str | None, options: Mapping[str, Any]
+) -> tuple[Plan, SiteRecord, Catalogue, Terms]:
+    """The plan of a group, and the terms it starts under."""
+    from maple_parsl.runs.start import Terms
+
+    given = dict(options)
+    request, show, cwd = (given.pop(name, None) for name in ("request", "show", "cwd"))
+    names = {"yes": False, "ask": None, "max_node_hours": None, "force": False, "run_root": None}
+    terms = Terms(**{name: given.pop(name, default) for name, default in names.items()})
+    waits = given.pop("after", ()), given.pop("after_any", ())
+    catalogue = _catalogue(cwd)
+    made = request if request is not None else _request(model, paradigm, site, given)
+    planned, record = _composed(made, catalogue)
+    planned = _waiting(planned, *waits)
+    if show is not None:
+        show(planned)
+    return planned, record, catalogue, terms
+
+
+def _waiting(planned: Plan, after: Sequence[str] | str, after_any: Sequence[str] | str) -> Plan:
+    if not (after or after_any):
+        return planned
+    from maple_parsl.runs import after as waiting
+    from maple_parsl.runs.store import Store
+
+    first, second = ((names,) if isinstance(names, str) else tuple(names) for names in (after, after_any))
+    return waiting.after(planned, Store(), first, second)
 
 
 def port(

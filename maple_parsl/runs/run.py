@@ -104,7 +104,13 @@ class Run:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan that was submitted."""
+        """The plan that was submitted.
+
+        Raises:
+            RequestError: the run is of a hand-written script, which has none.
+        """
+        if self.summary.hand:
+            raise RequestError(f"run {self.id} is of the script {self.summary.hand}, which no plan of Maple's made")
         return self.entry.plan()
 
     @property
@@ -287,6 +293,9 @@ class Run:
             )
         if (self.entry.folder / "cancelled.json").exists():
             raise RequestError(f"run {self.id} was cancelled; start a new run instead")
+        if self.summary.group or self.summary.hand:
+            what = f"the {self.summary.kind} {self.summary.group}" if self.summary.group else "a hand-written script"
+            raise RequestError(f"run {self.id} is of {what}; start that once more instead")
         if not self.script.exists():
             raise StoreError(f"{self.script} is gone, and with it what would be submitted; start a new run")
         submit.submit(
@@ -348,6 +357,7 @@ class Run:
             cancel_asked=cancel,
             walltime=self.summary.walltime,
             outside=here,
+            hand=bool(self.summary.hand),
         )
 
     def _kept(self) -> Outcome | None:

@@ -99,7 +99,8 @@ class Slurm:
 
     def _squeue(self, *options: str) -> list[JobInfo]:
         answer = self._run(
-            "squeue", "--noheader", "--all", "--states=all", f"--Format={slurm_text.SQUEUE_FORMAT}", *options
+            *("squeue", "--noheader", "--all", "--array", "--states=all"),
+            *(f"--Format={slurm_text.SQUEUE_FORMAT}", *options),
         )
         if answer.code != 0:
             if re.search(r"Invalid job id", answer.err, re.I):
