@@ -13,7 +13,7 @@ from maple_parsl.extraction.paradigm import paradigm
 from maple_parsl.extraction.reading import MORE, REQUIRED, Issue, Reading, Value
 from maple_parsl.extraction.safety import field_injection, injection
 from maple_parsl.extraction.sentence import Found, Sentence
-from maple_parsl.extraction.settle import settle
+from maple_parsl.extraction.settle import present, settle
 from maple_parsl.extraction.shape import shape
 from maple_parsl.extraction.times import times
 from maple_parsl.extraction.tokens import LONGEST
@@ -64,7 +64,7 @@ def _from_words(words: str, catalogue: Catalogue, known: Vocabulary, diagnose: b
     stated = settle(sentence, found, errors)
     values = {name: value for name, value in stated.items() if value.value is not None}
     single = "nodes" not in values and "gpus_plain" in values and values["gpus_plain"].value == 1
-    values |= paradigm(sentence, found, single)
+    values |= paradigm(sentence, present(found), single)
     _launchers(sentence, found, errors)
     if len(words) > LONGEST:
         warnings.append(Issue("INVALID_VALUE", f"only the first {LONGEST} characters were read", "state the launch in fewer words"))
@@ -124,7 +124,7 @@ def _finished(words: str, values: dict[str, Value], catalogue: Catalogue, known:
         errors.append(Issue("UNKNOWN_PARADIGM", f"no paradigm {values['paradigm'].value!r} is known", f"known here: {', '.join(PARADIGMS)}; with a script of yours any of them may stay unstated", values["paradigm"].start, values["paradigm"].end))  # fmt: skip
     facts = _facts(say("site"), say("queue"), say("gpu"), catalogue, known)
     if diagnose:
-        keep = {name: value for name, value in values.items() if name in ("site", "script", "account", "queue", "nodes")}
+        keep = {name: value for name, value in values.items() if name in ("site", "script", "nodes")}
         cause = intent.cause_class(words)
         if "gpus" in values and isinstance(values["gpus"].value, int):
             keep["gpus_per_node"] = values["gpus"]

@@ -42,7 +42,8 @@ def facts_of(site: Site, queue: str | None, gpu: str | None, vocabulary: Vocabul
         kinds = [site.kinds[name] for name in chosen.kinds[:1]]
     counts = {(kind.devices, kind.gpus) for kind in kinds}
     one = kinds[0] if len(counts) == 1 else None
-    partly = bool(chosen and queue and (chosen.shared or chosen.max_gpus_per_node))
+    cap = chosen.max_gpus_per_node if chosen and queue else None
+    partly = cap is not None and one is not None and cap < one.devices
     unknown = one is None or one.composed or one.select_unit == "gpu" or site.scheduler.kind == "none" or partly
     models = {gpu_of(kind, vocabulary) for kind in kinds}
     return Facts(

@@ -15,8 +15,8 @@ def sites(sentence: Sentence, vocabulary: Vocabulary) -> list[Found]:
     made = [sentence.found("site", sentence.items[at].value, at, at) for at in _at(sentence, "S")]
     if made:
         return made
-    for match in sentence.find(r"s[=:i]{0,2}(\?)|(\?)s(?![=:])|n[?]?o(\?)|[gG]o(\?)|o(\?)[,.]?N[iW]?n|o(\?)s"):
-        at = next(match.start(k) for k in range(1, 7) if match.group(k))
+    for match in sentence.find(r"s[=:i]{0,2}(\?)|(\?)s(?![=:])|n[?]?o(\?)|[gG]o(\?)|o(\?)[,.]?N[iW]?n|o(\?)s|o(\?)oN[iW?]?n"):
+        at = next(match.start(k) for k in range(1, 8) if match.group(k))
         item = sentence.items[at]
         low = item.low
         labelled = bool(match.group(1)) and sentence.letter(at - 1) in ("=", ":")
@@ -41,7 +41,9 @@ def models(sentence: Sentence) -> list[Found]:
         last = at
         while last + 1 < len(sentence.items) and _belongs(sentence, at, last + 1):
             last += 1
-        if sentence.items[at].sure < 1:
+        if last == at and sentence.letter(at - 1) == "Z":
+            at -= 1
+        if sentence.items[at].value not in (None, sentence.items[at].text):
             text = " ".join([sentence.items[at].value, *(sentence.items[k].text for k in range(at + 1, last + 1))])
         else:
             text = " ".join(sentence.text[sentence.items[at].start : sentence.items[last].end].split())

@@ -159,7 +159,7 @@ def _queues(sentence: Sentence, vocabulary: Vocabulary, queues: tuple[str, ...])
             made.append(sentence.found("queue", known, here, forward[1]))
         elif forward and (slip := near(forward[0].lower(), [q.lower() for q in queues])) and len(forward[0]) > 4:
             made.append(sentence.found("queue", _known(slip, queues), here, forward[1], 0.8))
-        elif back >= 0 and len(word) > 4 and (slip := near(word.lower(), [q.lower() for q in queues])):
+        elif back >= 0 and len(word) > 3 and (slip := near(word.lower(), [q.lower() for q in queues])):
             made.append(sentence.found("queue", _known(slip, queues), back, back, 0.8))
         elif forward and sentence.letter(here) in "?gGmMSaxZ" and _plausible(forward[0], vocabulary, queues, explicit):
             made.append(sentence.found("queue", forward[0], here, forward[1], 0.9 if explicit else 0.8))
@@ -182,11 +182,14 @@ _SPOIL = frozenset("my the this why mode script it info level log logs logging o
 
 def _bare_queues(sentence: Sentence, queues: tuple[str, ...]) -> list[Found]:
     for at, item in enumerate(sentence.items):
+        last = re.split(r"[\s-]", item.text)[-1]
+        if item.letter == "S" and len(last) < len(item.text) and (known := _known(last, queues)):
+            return [sentence.found("queue", known, at, at, 0.7)]
         if sentence.letters[at] not in "?gGRVi" or not (known := _known(item.text, queues)):
             continue
         before, after = sentence.letter(at - 1), sentence.letter(at + 1)
         if item.low in _WORDS:
-            placed = sentence.low(at - 1) in ("in", "on", "to", "into", "via", "through")
+            placed = sentence.low(at - 1) in ("in", "on", "to", "into", "via", "through", "of")
             apart = (before in ",;\n\"" or at == 0) and after in (",", ";", "\n", ".", "")
             if item.low == "regular":
                 apart = apart or before in ",SnUDC0"

@@ -22,14 +22,11 @@ _OTHER = frozenset(
     "|per day|a day ago|per hour|an hour ago|per week|days ago|hours ago|one more time|at a time|each time|for now"
     "|gpu memory|gpu nodes|all reduce|all good|no rush|no worries|no idea|no problem|no hurry|no matter|not sure"
     "|not urgent|why not|no doubt|if not|or not|cluster admins|no longer needed|no thanks|no big deal|no one|whether or not"
-    "|mixed precision training|for example|for instance|for me|for us|for this|for that|for the|for my|for our|for free"
-    "|for training|for testing|for sure|for a|for all|for each|for every|all set|all right|all hands|after all|first of all"
-    "|at all|all runs|in all cases|hi all|hello all|thanks all|dear all|over here|right now|from now on|host memory"
-    "|from scratch|from home|from the|from a|from my|from our|from here|file system|file systems|flash attention"
+    "|mixed precision training|for example|for instance|all set|all right|all hands|after all|first of all|at all|all runs|in all cases|hi all|hello all|thanks all|dear all|over here"
+    "|right now|from now on|from scratch|from home|from here|host memory|file system|file systems|flash attention"
     "|time series|run time error|rank 0|rank 1|host name|port forwarding|not only|nothing|no queue|no partition".split("|")
 )
-_KEEP = {"gpu nodes": "n", "for a": "o", "for the": "o", "for my": "o", "for our": "o", "from the": "f", "from a": "f",
-         "from my": "f", "from our": "f", "for all": "o", "for each": "p", "for every": "p"}  # fmt: skip
+_KEEP = {"gpu nodes": "n"}
 _SHORT_SITES = frozenset({"here", "pm", "s3", "local", "laptop", "workstation", "comet", "titan", "bridges", "fir",
                           "cedar", "graham", "alps", "andes", "isambard", "theta", "jupiter", "swing", "greene", "improv", "leonardo", "beluga"})  # fmt: skip
 _MARKS = {"-": "_", "–": "_", "—": ";", "×": "x", "*": "x", "@": "o", "&": "y", "`": '"', "'": '"', "“": '"', "”": '"',

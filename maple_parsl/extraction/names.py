@@ -14,6 +14,9 @@ _WORDS = frozenset({"opt", "phi", "mae", "dit", "palm", "flux", "orca", "arctic"
                     "dolly", "electra", "inception", "zephyr", "moe", "mace", "sam"})  # fmt: skip
 
 
+_AFTER = frozenset("training train run model modell style based like finetuning pretraining job".split())
+
+
 @cache
 def _families(families: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("(" + "|".join(re.escape(family) for family in families) + r")(?=$|[\s\d]|v\d)")
@@ -29,6 +32,8 @@ def model_name(text: str, vocabulary: Vocabulary) -> tuple[str, float] | None:
     if not rest and low in _WORDS:
         return None
     name, sure = text, 1.0
+    if len(rest) == 1 and rest[0] in _AFTER:
+        return text[: -len(rest[0]) - 1], sure
     for piece in rest:
         if piece in vocabulary.variants or _PIECE.fullmatch(piece):
             continue

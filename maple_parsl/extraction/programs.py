@@ -13,6 +13,7 @@ OURS = frozenset(
     "--site --nodes --walltime --account --queue --partition --qos --gpus-per-node --time -A -N -t -q --ntasks-per-node"
     " --gres --model --paradigm --script --project --precision --conda --venv".split()
 )
+_DASHES = re.compile(r"(?:^|\s)--\s+(?=-{0,2}\w)")
 _QUOTE = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _WORD = re.compile(r"(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"`,;]|[,;](?=[^\s]))+")
 _VALUE = re.compile(r"-?\d[\w.e+-]*$|[\w./~-]*[/._=][\w./~=-]*$|'|\"|True$|False$|[a-z_]+=", re.I)
@@ -39,6 +40,9 @@ def programs(sentence: Sentence, common: frozenset[str]) -> list[Found]:
             made.append(sentence.found("script", sentence.items[at].text, at, at, 1.0 if stated else 0.9))
         if not negated and not labelled and (args := _following(sentence, at, common)):
             made.append(args)
+    if (after := _DASHES.search(sentence.text)) and not any(each.field == "args" for each in made):
+        if args := _run(sentence, _item_at(sentence, after.end()), common, all_theirs=True):
+            made.append(args)
     for found in made:
         sentence.claim(found.first, found.last)
     return made
@@ -61,17 +65,19 @@ def _following(sentence: Sentence, at: int, common: frozenset[str]) -> Found | N
         start += 1
     if sentence.low(start) in ("--",) or sentence.letter(start) == "-":
         return _run(sentence, start, common)
+    if start == at + 1 and sentence.letter(start) == "?" and sentence.letter(start + 1) == "-":
+        return None if sentence.low(start) in common else _run(sentence, start, common, positional=True)
     if start == at + 1 and (sentence.letter(start) == "@" or (sentence.letter(start) in "?kmdbcuj" and sentence.letter(start + 1) == "=")):
         return _run(sentence, start, common)
     return None
 
 
-def _run(sentence: Sentence, start: int, common: frozenset[str]) -> Found | None:
+def _run(sentence: Sentence, start: int, common: frozenset[str], positional: bool = False, all_theirs: bool = False) -> Found | None:
     """From the first option to the end of the last value, as it stands in the text."""
     text, items = sentence.text, sentence.items
     place = items[start].start
     end, words, option = place, 0, False
-    all_ours = False
+    all_ours = all_theirs
     while match := _WORD.match(text, _skip(text, place)):
         if words and text[end : match.start()].strip(" \t"):
             break  # a comma or a line break ended the arguments
@@ -85,6 +91,8 @@ def _run(sentence: Sentence, start: int, common: frozenset[str]) -> Found | None
             continue
         if flag:
             option = "=" not in word
+        elif positional and not words:
+            option = False
         elif option and not _english(sentence, word, match.start(), common):
             option = False
         elif not option and (_VALUE.match(word) and not _english(sentence, word, match.start(), common)):

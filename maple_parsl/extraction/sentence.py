@@ -12,6 +12,10 @@ from maple_parsl.extraction.lexer import Item
 _CONTENT = frozenset("AFSMLBRGgtqN@HnZ")
 _PASSING = frozenset("io?W_FLyTe\"")
 _ENDS = frozenset(".;\n")
+_ORDERS = re.compile(
+    r"[^.!?\n]{0,80}\b(?:ignore|disregard|forget|override)\b[^.!?\n]{0,40}\b(?:instructions?|prompts?|rules|above|guidelines)\b[^.!?\n]{0,300}",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class Sentence:
         self._letters = [item.letter for item in items]
         self.negated: set[int] = set()
         self._past: set[int] = set()
+        self._set_aside()
         self._negate()
         self._mark_past()
         self.letters = "".join(self._letters)
@@ -74,6 +79,13 @@ class Sentence:
     def letter(self, at: int) -> str:
         """The letter of an item; empty beyond the ends."""
         return self.letters[at] if 0 <= at < len(self.items) else ""
+
+    def _set_aside(self) -> None:
+        """A sentence that gives orders to the reader is no part of the request."""
+        for match in _ORDERS.finditer(self.text):
+            for at, item in enumerate(self.items):
+                if match.start() <= item.start < match.end():
+                    self._letters[at] = "0"
 
     def _negate(self) -> None:
         letters, items = self._letters, self.items

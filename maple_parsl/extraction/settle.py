@@ -14,7 +14,7 @@ _WORDS = {"walltime": "time limit", "gpus": "GPUs per node", "gpus_total": "GPUs
 def settle(sentence: Sentence, found: Iterable[Found], errors: list[Issue]) -> dict[str, Value]:
     """The value of every field that has one of its own (paradigms are put together elsewhere)."""
     by_field: dict[str, list[Found]] = {}
-    for each in found:
+    for each in present(found):
         by_field.setdefault(each.field, []).append(each)
     values: dict[str, Value] = {}
     for field, readings in by_field.items():
@@ -23,6 +23,13 @@ def settle(sentence: Sentence, found: Iterable[Found], errors: list[Issue]) -> d
             start, end = sentence.place(chosen)
             values[field] = Value(chosen.value, start, end, chosen.sure)
     return values
+
+
+def present(found: Iterable[Found]) -> list[Found]:
+    """What is said of now: where a new site is named beside the old one, nothing said of the old one holds."""
+    every = list(found)
+    moved = {each.past for each in every if each.field == "site"} == {True, False}
+    return [each for each in every if not (moved and each.past)]
 
 
 def choose(sentence: Sentence, field: str, readings: list[Found], errors: list[Issue]) -> Found | None:

@@ -11,7 +11,7 @@ _OTHER_BEFORE = frozenset(
     " heartbeat expires expire uptime downtime maintenance reservation epoch epochs takes~ per each".split()
 )
 _OTHER_AFTER = frozenset("ago later old earlier per before away till until".split())
-_ATOM = r"(?:N?[o]?h[o]?i?U|Nyi?hU|N_?U(?:yi?h)?|iU(?:yi?h)?|D(?:yi?h)?|CU?|Uyi?h)"
+_ATOM = r"(?:N/No?i?U|N?[o]?h[o]?i?U|Nyi?hU|N_?U(?:yi?h)?|iU(?:yi?h)?|D(?:yi?h)?|CU?|Uyi?h)"
 
 
 def times(sentence: Sentence) -> list[Found]:
@@ -65,6 +65,9 @@ def _seconds(sentence: Sentence, first: int, last: int) -> float | None:
             number = float(item.value) if number is None else number + float(item.value)
             if at == last:  # "2 hrs 30"
                 total += number * unit / 60
+        elif letter == "/" and number is not None and sentence.letter(at + 1) == "N":
+            number /= float(sentence.items[at + 1].value) or 1.0
+            at += 1
         elif letter == "h":
             part = 0.25 if item.low.startswith("quarter") else 0.5
             if number is not None and sentence.letter(at - 1) in ("y", "i"):

@@ -131,6 +131,9 @@ def vocabulary(sites: tuple[tuple[str, tuple[str, ...]], ...]) -> Vocabulary:
                  "without gpus", "without gpu", "without any gpus", "gpu free", "cpu based", "cpu nodes only", "on the cpu"])  # fmt: skip
     for phrase, seconds in raw["units"].items():
         add("U", seconds, [phrase])
+    for family in raw["models"]["families"]:
+        if " " in family:
+            add("M", None, [family])
     for gpu in raw["gpus"]:
         add("G", gpu, [gpu, f"{gpu}s", f"{gpu} gpus", f"{gpu} gpu", f"nvidia {gpu}", f"amd {gpu}", f"{gpu}'s"])
     for phrase, number in raw["numbers"].items():
@@ -157,7 +160,7 @@ def _by_first_letter(entries: Mapping[str, Entry]) -> dict[str, tuple[str, ...]]
     """Words that a misspelling may be meant as: single words of some length, by their first letter."""
     made: dict[str, list[str]] = {}
     for phrase, (letter, value) in entries.items():
-        least = 4 if letter in "nU" else 5
+        least = 4 if letter in "nU" or phrase == "fsdp" else 5
         if letter in "SAFnUgGaqT" and " " not in phrase and len(phrase) >= least and value != "local":
             made.setdefault(phrase[0], []).append(phrase)
     return {first: tuple(words) for first, words in made.items()}
