@@ -14,10 +14,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maple_parsl.api import plan, run, runs, sites
+    from maple_parsl.api import ask, plan, run, runs, sites
     from maple_parsl.errors import (
         ComposeError,
         ConfigurationError,
+        InferenceError,
         LimitError,
         MapleError,
         NotHereError,
@@ -39,6 +40,7 @@ __all__ = [
     "ComposeError",
     "ConfigurationError",
     "Finding",
+    "InferenceError",
     "LimitError",
     "MapleError",
     "NotHereError",
@@ -54,6 +56,7 @@ __all__ = [
     "UnknownNameError",
     "Walltime",
     "__version__",
+    "ask",
     "plan",
     "run",
     "runs",
@@ -62,7 +65,7 @@ __all__ = [
 
 # Where each name comes from; imported when it is first asked for.
 _FROM = {
-    **dict.fromkeys(("plan", "run", "runs", "sites"), "api"),
+    **dict.fromkeys(("ask", "plan", "run", "runs", "sites"), "api"),
     "__version__": "version",
     "Finding": "finding",
     "Outcome": "runs.outcome",

@@ -13,7 +13,9 @@ from maple_parsl.plan import Origin, Plan
 from maple_parsl.request import Request
 
 if TYPE_CHECKING:
+    from maple_parsl.agents import Answer
     from maple_parsl.catalogue import Catalogue, SiteRecord
+    from maple_parsl.inference import Backend
     from maple_parsl.runs.run import Run
     from maple_parsl.template import Template
 
@@ -89,6 +91,34 @@ def run(
     terms = Terms(yes, ask, max_node_hours, force, here, run_root)
     launch = rehearse if dry_run else start
     return launch(planned, record, catalogue, terms)
+
+
+def ask(
+    words: str,
+    *,
+    stated: Mapping[str, Any] | None = None,
+    model: Backend | None = None,
+    cwd: str | Path | None = None,
+) -> Answer:
+    """Say in plain words what to launch; the answer is a verified plan, or the questions that stand in its way.
+
+    Nothing is submitted, and nothing in the words is run. What is not stated is asked for, never guessed::
+
+        answer = maple.ask("train.py with fsdp on 2 Polaris nodes, 1 hour in debug, project datascience")
+        answer.plan or print(answer)
+
+    Args:
+        words: plain words, JSON or YAML; see ``answer.reading`` for what was understood, and where.
+        stated: fields of :class:`Request` stated apart from the words; they win.
+        model: a language model for what the grammar leaves open; by default the one of the agents' settings (none).
+
+    Raises:
+        ConfigurationError: a site, template or agent file is wrong.
+    """
+    from maple_parsl.agents import answer
+
+    catalogue = _catalogue(cwd)
+    return answer(words, catalogue, lambda request: _composed(request, catalogue), _templates(), model=model, stated=stated)
 
 
 def runs(*, active: bool = False, site: str | None = None) -> list[Run]:

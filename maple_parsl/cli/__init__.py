@@ -17,6 +17,9 @@ from maple_parsl.errors import MapleError
 VERBS = {
     "plan": ("maple_parsl.cli.plan", "Say exactly what a launch would be; nothing is submitted."),
     "run": ("maple_parsl.cli.run", "Launch, once, and follow."),
+    "extract": ("maple_parsl.cli.extract", "What a request in words states."),
+    "chat": ("maple_parsl.cli.chat", "Plan a launch in a conversation."),
+    "explain": ("maple_parsl.cli.explain", "Why each line of a script is there, and from where."),
     "status": ("maple_parsl.cli.status", "Where a run stands, and why."),
     "logs": ("maple_parsl.cli.logs", "What a run has printed."),
     "cancel": ("maple_parsl.cli.cancel", "End runs."),
@@ -25,6 +28,7 @@ VERBS = {
     "doctor": ("maple_parsl.cli.doctor", "What on this machine stands in the way of a launch."),
     "check": ("maple_parsl.cli.check", "Check launch scripts, anyone's, before they queue."),
     "correct": ("maple_parsl.cli.correct", "Put a launch script right, as a diff; nothing is submitted."),
+    "mcp": ("maple_parsl.cli.mcp", "Serve plan, check, diagnose and status to assistants (MCP)."),
     "diagnose": ("maple_parsl.cli.diagnose", "Find the first cause of a failed launch in its logs."),
 }
 

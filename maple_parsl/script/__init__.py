@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from maple_parsl.script.render import ScriptLine, directive_path, launch_line, lines, render
+from maple_parsl.script.render import ScriptLine, directive_path, launch_line, lines, outline, render
 
 if TYPE_CHECKING:
     from maple_parsl.script.model import Launch, Script
@@ -19,6 +19,7 @@ __all__ = [
     "directive_path",
     "launch_line",
     "lines",
+    "outline",
     "rank_map",
     "read",
     "render",
