@@ -84,7 +84,9 @@ def understand(words: str, catalogue: Catalogue, trace: Trace, model: Backend | 
     return _fill(reading, settings, model, catalogue, trace)
 
 
-def find_templates(request: Request, site: Site | None, templates: Mapping[str, Template], words: str, trace: Trace) -> list[Match]:
+def find_templates(
+    request: Request, site: Site | None, templates: Mapping[str, Template], words: str, trace: Trace
+) -> list[Match]:
     """Retrieval: the templates in the order to try them; text counts only where facts leave a choice."""
     with trace.step("retrieval", request=request.model_dump(mode="json", exclude_defaults=True)) as step:
         facts = retrieve(request, site, templates)
@@ -112,7 +114,9 @@ def verify(plan: Plan, site: Site, trace: Trace, round: int = 1) -> tuple[Findin
     return found
 
 
-def amend(request: Request, problem: str, offered: Sequence[str], trace: Trace, round: int, model: Backend | None = None) -> Request | None:
+def amend(
+    request: Request, problem: str, offered: Sequence[str], trace: Trace, round: int, model: Backend | None = None
+) -> Request | None:
     """Correction: a change of fields that were not stated, by a model, among the names that are offered; else None."""
     from maple_parsl.inference.propose import ask
 
@@ -157,7 +161,12 @@ def answer(
     site = _site(reading, catalogue)
     asked = questions(reading, site, catalogue.names())
     if reading.intent == "diagnose":
-        asked = [*asked, Question("intent", "This tells of a failure.", "maple diagnose LOG and maple check SCRIPT look for its cause")]
+        asked = [
+            *asked,
+            Question(
+                "intent", "This tells of a failure.", "maple diagnose LOG and maple check SCRIPT look for its cause"
+            ),
+        ]
     if asked:
         return Answer(reading, questions=tuple(asked), trace=trace)
     try:
@@ -182,7 +191,13 @@ def with_stated(reading: Reading, stated: Mapping[str, Any]) -> Reading:
 
 
 def _loop(
-    reading: Reading, made: Statement, site: Site | None, matches: list[Match], composer: Composer, trace: Trace, model: Backend | None
+    reading: Reading,
+    made: Statement,
+    site: Site | None,
+    matches: list[Match],
+    composer: Composer,
+    trace: Trace,
+    model: Backend | None,
 ) -> Answer:
     request, problem = made.request, ""
     for round in range(1, ROUNDS + 1):
@@ -193,13 +208,21 @@ def _loop(
             reasons = error.problems if isinstance(error, ComposeError) else (problem,)
             amended = amend(request, "; ".join(reasons), _offered(site, matches), trace, round, model)
             if amended is None or amended == request:
-                return Answer(reading, questions=tuple(map(problem_question, reasons)), templates=tuple(matches), notes=made.notes, trace=trace)
+                return Answer(
+                    reading,
+                    questions=tuple(map(problem_question, reasons)),
+                    templates=tuple(matches),
+                    notes=made.notes,
+                    trace=trace,
+                )
             request = amended
             continue
         found = verify(plan, record.site, trace, round)
         plan = plan.model_copy(update={"findings": found})
         return Answer(reading, plan, (), tuple(matches), made.notes, trace)
-    return Answer(reading, questions=(problem_question(problem),), templates=tuple(matches), notes=made.notes, trace=trace)
+    return Answer(
+        reading, questions=(problem_question(problem),), templates=tuple(matches), notes=made.notes, trace=trace
+    )
 
 
 def _fill(reading: Reading, settings: AgentSettings, model: Backend, catalogue: Catalogue, trace: Trace) -> Reading:

@@ -118,7 +118,9 @@ def ask(
     from maple_parsl.agents import answer
 
     catalogue = _catalogue(cwd)
-    return answer(words, catalogue, lambda request: _composed(request, catalogue), _templates(), model=model, stated=stated)
+    return answer(
+        words, catalogue, lambda request: _composed(request, catalogue), _templates(), model=model, stated=stated
+    )
 
 
 def runs(*, active: bool = False, site: str | None = None) -> list[Run]:

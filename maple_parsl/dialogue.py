@@ -54,7 +54,9 @@ class UnansweredError(RequestError):
         super().__init__("\n".join([head, *rows, *(f"  note: {note}" for note in notes), *tail]))
 
     def to_dict(self) -> dict[str, Any]:
-        asked = [{"field": q.field, "question": q.text, "why": q.why, "choices": list(q.choices)} for q in self.questions]
+        asked = [
+            {"field": q.field, "question": q.text, "why": q.why, "choices": list(q.choices)} for q in self.questions
+        ]
         return {"questions": asked, "understood": self.understood}
 
 

@@ -64,7 +64,9 @@ def _fixed(plan: Plan, text: str, section: str, inside: str) -> Origin:
         return Origin(layer="maple", why=why)
 
     if inside == "task":
-        return maple("shipped shell around each process: takes its rank from the launcher, watches it, notes its failure")
+        return maple(
+            "shipped shell around each process: takes its rank from the launcher, watches it, notes its failure"
+        )
     if inside == "start":
         return Origin(layer="template", why=f"template {plan.template} starts {_program(plan)} on each node")
     if not text.strip():
@@ -73,12 +75,14 @@ def _fixed(plan: Plan, text: str, section: str, inside: str) -> Origin:
         return Origin(layer="site", why="the shell that this site's jobs need")
     if not section:
         return maple("a comment for readers" if text.startswith("#") else "the head of the script")
-    if text.startswith("[ \"$MAPLE_GRANTED\"") or text.startswith("MAPLE_GRANTED="):
+    if text.startswith(('[ "$MAPLE_GRANTED"', "MAPLE_GRANTED=")):
         return Origin(layer="computed", why=f"the job must have the {plan.shape.nodes} nodes it was planned for")
     if text.startswith("export MAPLE_TASKS="):
         return Origin(layer="computed", why=f"{plan.shape.nodes} nodes x {plan.shape.tasks_per_node} started processes")
     if text.startswith(("export MAPLE_RANK_VARS", "export MAPLE_SIZE_VARS")):
-        return _of(plan, "launcher", f"variables in which the launcher ({plan.launch.dialect}) tells each process its rank")
+        return _of(
+            plan, "launcher", f"variables in which the launcher ({plan.launch.dialect}) tells each process its rank"
+        )
     if text.startswith("export MAPLE_VISIBLE_NAME"):
         return Origin(layer="site", why="the order of devices in which each local rank is near its cores")
     if section == _SECTIONS[-1][1] and not text.startswith(("#", "export ", "for ", "done", "  [")):

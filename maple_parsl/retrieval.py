@@ -30,7 +30,13 @@ class Match:
     against: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "fits": self.fits, "score": self.score, "reasons": list(self.reasons), "against": list(self.against)}
+        return {
+            "name": self.name,
+            "fits": self.fits,
+            "score": self.score,
+            "reasons": list(self.reasons),
+            "against": list(self.against),
+        }
 
 
 def retrieve(request: Request, site: Site | None, templates: Mapping[str, Template], words: str = "") -> list[Match]:
@@ -72,7 +78,9 @@ def _at_site(template: Template, request: Request, site: Site, reasons: list[str
     kinds = [site.kinds[name] for name in queue.kinds] if queue else list(site.kinds.values())
     backends = {kind.backend for kind in kinds}
     if template.backends and not backends & set(template.backends):
-        against.append(f"it works with {', '.join(template.backends)}, and {site.title} has {', '.join(sorted(backends))}")
+        against.append(
+            f"it works with {', '.join(template.backends)}, and {site.title} has {', '.join(sorted(backends))}"
+        )
     elif template.backends:
         reasons.append(f"it works with {', '.join(sorted(backends & set(template.backends)))} of {site.title}")
     launcher = site.launchers.get(kinds[0].launcher)
@@ -99,7 +107,9 @@ def _similarity(words: str, templates: Mapping[str, Template]) -> dict[str, floa
 
 
 def _text(template: Template) -> str:
-    return " ".join([template.name, template.title, template.framework, *template.paradigms, template.note or ""]).lower()
+    return " ".join(
+        [template.name, template.title, template.framework, *template.paradigms, template.note or ""]
+    ).lower()
 
 
 def _bm25(texts: tuple[str, ...], words: str) -> list[float]:

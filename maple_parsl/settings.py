@@ -110,6 +110,4 @@ def _chosen(text: str) -> dict[str, str]:
     name, at, url = rest.rpartition("@")
     if backend == "openai" and at and name and url.startswith(("http://", "https://")):
         return {"backend": backend, "name": name, "url": url.rstrip("/")}
-    raise ConfigurationError(
-        f"MAPLE_MODEL {text!r}: write none, transformers:PATH, or openai:NAME@http://HOST:PORT/v1"
-    )
+    raise ConfigurationError(f"MAPLE_MODEL {text!r}: write none, transformers:PATH, or openai:NAME@http://HOST:PORT/v1")

@@ -47,7 +47,10 @@ def _joined(said: str, field: str, reply: str, stated: dict[str, Any]) -> str:
 
     name = _FREE.get(field, field)
     value: Any = int(reply) if name == "nodes" and reply.isdecimal() else reply
-    if name in ("site", "nodes", "account", "walltime", "script", "queue", "model", "paradigm") and " " not in reply.strip():
+    if (
+        name in ("site", "nodes", "account", "walltime", "script", "queue", "model", "paradigm")
+        and " " not in reply.strip()
+    ):
         try:
             Request.of(**{name: value})
         except RequestError as error:

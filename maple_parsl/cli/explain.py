@@ -19,7 +19,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 def explain(
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan's JSON file, a run's id, or a request in words.")],
-    all: Annotated[bool, typer.Option("--all", help="Also each line of the shell that is the same in every script.")] = False,
+    all: Annotated[
+        bool, typer.Option("--all", help="Also each line of the shell that is the same in every script.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Say for each line of the script why it is there. From words, also what each agent did (--json)."""

@@ -53,6 +53,8 @@ def _show(reading: Reading) -> None:
     screen = console()
     screen.print(table)
     for issue in reading.errors:
-        screen.print(f"error {issue.fault_class}: {clean(issue.message)}" + (f"; {clean(issue.fix)}" if issue.fix else ""))
+        screen.print(
+            f"error {issue.fault_class}: {clean(issue.message)}" + (f"; {clean(issue.fix)}" if issue.fix else "")
+        )
     for issue in reading.warnings:
         screen.print(f"warning: {clean(issue.message)}" + (f"; {clean(issue.fix)}" if issue.fix else ""))

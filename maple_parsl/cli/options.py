@@ -38,7 +38,10 @@ def _flag(help: str, name: str) -> Any:
 # Parameter name -> annotation. Names of request fields where nothing else is said below.
 _OPTIONS: Mapping[str, Any] = {
     "words": Annotated[
-        list[str] | None, typer.Argument(metavar="[MODEL] [PARADIGM] [SITE]", help="The three words; or one argument: the request in plain words.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL] [PARADIGM] [SITE]", help="The three words; or one argument: the request in plain words."
+        ),
     ],
     "model": _text("Model family, instead of the first word.", "--model"),
     "paradigm": _text("Parallel paradigm, instead of the second word.", "--paradigm"),

@@ -52,8 +52,23 @@ def stated_fields(request: Request) -> dict[str, Any]:
 def flags(request: Request, verb: str = "run") -> str:
     """The command that states the same as structured options."""
     words = ["maple", verb]
-    plain = ("model", "paradigm", "site", "script", "nodes", "gpus_per_node", "node_kind", "walltime", "account", "queue",
-             "name", "template", "precision", "cpus", "memory")  # fmt: skip
+    plain = (
+        "model",
+        "paradigm",
+        "site",
+        "script",
+        "nodes",
+        "gpus_per_node",
+        "node_kind",
+        "walltime",
+        "account",
+        "queue",
+        "name",
+        "template",
+        "precision",
+        "cpus",
+        "memory",
+    )
     for name in plain:
         if (value := getattr(request, name)) is not None:
             words += [f"--{name.replace('_', '-')}", str(value)]
@@ -66,9 +81,14 @@ def flags(request: Request, verb: str = "run") -> str:
     for name in ("venv", "conda", "container", "engine", "python"):
         if (value := getattr(request.environment, name)) is not None:
             words += [f"--{name}", value]
-    many = {"module": request.environment.modules, "bind": request.environment.binds, "setup": request.setup,
-            "directive": request.directives, "launcher-arg": request.launcher_args,
-            "env": tuple(f"{key}={value}" for key, value in request.env.items())}  # fmt: skip
+    many = {
+        "module": request.environment.modules,
+        "bind": request.environment.binds,
+        "setup": request.setup,
+        "directive": request.directives,
+        "launcher-arg": request.launcher_args,
+        "env": tuple(f"{key}={value}" for key, value in request.env.items()),
+    }
     for name, values in many.items():
         for value in values:
             words.append(f"--{name}={value}")

@@ -75,8 +75,19 @@ def _ranges(sentence: Sentence) -> list[int]:
             continue
         places += [match.start(), match.end() - 1]
     for match in sentence.find(r"lN(?:yN)?(?=_?[?iGSg]{0,2}[ngt])"):
-        if sentence.low(match.start()) in ("up to", "at most", "no more than", "maximum of", "max", "maximum", "at least",
-                                           "minimum of", "no less than", "minimum", "between"):  # fmt: skip
+        if sentence.low(match.start()) in (
+            "up to",
+            "at most",
+            "no more than",
+            "maximum of",
+            "max",
+            "maximum",
+            "at least",
+            "minimum of",
+            "no less than",
+            "minimum",
+            "between",
+        ):
             places += [k for k in range(match.start(), match.end()) if sentence.letters[k] == "N"]
     return places
 
@@ -85,12 +96,24 @@ def _articles(sentence: Sentence) -> list[Found]:
     """``a node`` is one; ``GPUs a node`` was read before."""
     made = []
     for match in sentence.find(r"i[?GSWgF]{0,2}?n(?![UNn])"):
-        if sentence.low(match.start()) in ("a", "an", "un", "una", "ein", "einem", "einen", "une", "um") and sentence.letter(match.start() - 1) not in ("g", "t", "P", "p"):
+        if sentence.low(match.start()) in (
+            "a",
+            "an",
+            "un",
+            "una",
+            "ein",
+            "einem",
+            "einen",
+            "une",
+            "um",
+        ) and sentence.letter(match.start() - 1) not in ("g", "t", "P", "p"):
             made.append(sentence.found("nodes", 1, match.start(), match.end() - 1, 0.9))
             sentence.claim(match.start(), match.end() - 1)
-    for match in sentence.find(r"i[?W]?[gG](?![nNTpe/H])"):
-        if sentence.low(match.start()) in ("a", "an") and sentence.letter(match.start() - 1) not in ("P",):
-            made.append(sentence.found("gpus_plain", 1, match.start(), match.end() - 1, 0.8))
+    made += [
+        sentence.found("gpus_plain", 1, match.start(), match.end() - 1, 0.8)
+        for match in sentence.find(r"i[?W]?[gG](?![nNTpe/H])")
+        if sentence.low(match.start()) in ("a", "an") and sentence.letter(match.start() - 1) != "P"
+    ]
     return made
 
 
@@ -99,14 +122,23 @@ def _bare(sentence: Sentence, found: list[Found]) -> list[Found]:
     made = []
     for match in sentence.find(r"~[,i~o]{0,4}(?P<N>N)(?![ngGtPUxZ_])"):
         at = match.start("N")
-        before = [each for each in found if each.last < at and each.field in ("nodes", "gpus", "gpus_total", "gpus_plain")]
+        before = [
+            each for each in found if each.last < at and each.field in ("nodes", "gpus", "gpus_total", "gpus_plain")
+        ]
         nearer = [k for k in range(max((e.last for e in before), default=0), at) if sentence.letters[k] in "UDC"]
         if before and not nearer:
             nearest = max(before, key=lambda each: each.last)
             made.append(sentence.found(nearest.field, sentence.items[at].value, at, at, 0.9))
     for match in sentence.find(r"0[n0]?,?(?:[?io,])(?P<N>N)(?![ngGtPUxZ_])"):
         first = match.start()
-        negated = next((sentence.items[k] for k in sorted(sentence.negated) if k >= first - 2 and sentence.items[k].letter in "ngt"), None)
+        negated = next(
+            (
+                sentence.items[k]
+                for k in sorted(sentence.negated)
+                if k >= first - 2 and sentence.items[k].letter in "ngt"
+            ),
+            None,
+        )
         if negated is not None and sentence.low(match.start("N") - 1) in ("but", "rather"):
             at = match.start("N")
             field = "nodes" if negated.letter == "n" else "gpus_plain"

@@ -67,7 +67,9 @@ def _from_words(words: str, catalogue: Catalogue, known: Vocabulary, diagnose: b
     values |= paradigm(sentence, present(found), single)
     _launchers(sentence, found, errors)
     if len(words) > LONGEST:
-        warnings.append(Issue("INVALID_VALUE", f"only the first {LONGEST} characters were read", "state the launch in fewer words"))
+        warnings.append(
+            Issue("INVALID_VALUE", f"only the first {LONGEST} characters were read", "state the launch in fewer words")
+        )
     _vague(found, stated, sentence, warnings)
     return _finished(words, values, catalogue, known, errors, warnings, diagnose)
 
@@ -76,10 +78,14 @@ def _from_fields(words: str, raw: dict[str, Any], language: str, catalogue: Cata
     if refused := field_injection(raw, words):
         return Reading(words, errors=(refused,))
     values, errors, unused = structured.fields(raw, words, language)
-    warnings = [Issue("INVALID_VALUE", f"nothing was read from {name!r}", "it is no field of a request") for name in unused]
+    warnings = [
+        Issue("INVALID_VALUE", f"nothing was read from {name!r}", "it is no field of a request") for name in unused
+    ]
     for name, letter in (("site", "S"), ("precision", "R"), ("framework", "F")):
         if name in values:
-            entry = known.entries.get(" ".join(str(values[name].value).lower().replace("-", " ").replace("_", " ").split()))
+            entry = known.entries.get(
+                " ".join(str(values[name].value).lower().replace("-", " ").replace("_", " ").split())
+            )
             if entry and entry[0] == letter:
                 values[name] = Value(entry[1], values[name].start, values[name].end)
             elif name == "site":
@@ -107,21 +113,49 @@ def _named_paradigm(values: dict[str, Value], known: Vocabulary, text: str | Non
     for each in found:
         if each.field in ("tp", "pp", "dp"):
             values.setdefault(each.field, Value(each.value, value.start, value.end))
-    if not any(each.field == "paradigm" for each in found) and text is None and not any(each.field == "framework" for each in found):
+    if (
+        not any(each.field == "paradigm" for each in found)
+        and text is None
+        and not any(each.field == "framework" for each in found)
+    ):
         values["paradigm_unknown"] = values.pop("paradigm")
 
 
-def _finished(words: str, values: dict[str, Value], catalogue: Catalogue, known: Vocabulary, errors: list[Issue], warnings: list[Issue], diagnose: bool) -> Reading:  # fmt: skip
+def _finished(
+    words: str,
+    values: dict[str, Value],
+    catalogue: Catalogue,
+    known: Vocabulary,
+    errors: list[Issue],
+    warnings: list[Issue],
+    diagnose: bool,
+) -> Reading:
     def say(name: str) -> str | None:
         return str(values[name].value) if name in values else None
 
     if "site_unknown" in values:
         values["site"] = values.pop("site_unknown")
         if not diagnose:
-            errors.append(Issue("UNKNOWN_SITE", f"no site {values['site'].value!r} is known", "maple sites lists them; a site file of yours adds one (maple sites add)", values["site"].start, values["site"].end))  # fmt: skip
+            errors.append(
+                Issue(
+                    "UNKNOWN_SITE",
+                    f"no site {values['site'].value!r} is known",
+                    "maple sites lists them; a site file of yours adds one (maple sites add)",
+                    values["site"].start,
+                    values["site"].end,
+                )
+            )
     if "paradigm_unknown" in values:
         values["paradigm"] = values.pop("paradigm_unknown")
-        errors.append(Issue("UNKNOWN_PARADIGM", f"no paradigm {values['paradigm'].value!r} is known", f"known here: {', '.join(PARADIGMS)}; with a script of yours any of them may stay unstated", values["paradigm"].start, values["paradigm"].end))  # fmt: skip
+        errors.append(
+            Issue(
+                "UNKNOWN_PARADIGM",
+                f"no paradigm {values['paradigm'].value!r} is known",
+                f"known here: {', '.join(PARADIGMS)}; with a script of yours any of them may stay unstated",
+                values["paradigm"].start,
+                values["paradigm"].end,
+            )
+        )
     facts = _facts(say("site"), say("queue"), say("gpu"), catalogue, known)
     if diagnose:
         keep = {name: value for name, value in values.items() if name in ("site", "script", "nodes")}
@@ -138,20 +172,46 @@ def _finished(words: str, values: dict[str, Value], catalogue: Catalogue, known:
         checks.limits(values, facts, errors, warnings)
         checks.account_form(values, facts, warnings)
         if facts.retired:
-            text = f"{facts.title} is retired" + (f": {facts.site.status_note}" if facts.site and facts.site.status_note else "")
-            warnings.append(Issue("SCHED_DIALECT", text, "name a site that runs (maple sites)", values["site"].start, values["site"].end))
+            text = f"{facts.title} is retired" + (
+                f": {facts.site.status_note}" if facts.site and facts.site.status_note else ""
+            )
+            warnings.append(
+                Issue(
+                    "SCHED_DIALECT",
+                    text,
+                    "name a site that runs (maple sites)",
+                    values["site"].start,
+                    values["site"].end,
+                )
+            )
         elif facts.site is None:
-            warnings.append(Issue("UNKNOWN_SITE", f"there is no site file for {values['site'].value}", "maple sites add makes one", values["site"].start, values["site"].end))  # fmt: skip
+            warnings.append(
+                Issue(
+                    "UNKNOWN_SITE",
+                    f"there is no site file for {values['site'].value}",
+                    "maple sites add makes one",
+                    values["site"].start,
+                    values["site"].end,
+                )
+            )
     checks.precision(values, say("gpu") or (facts.gpu if facts else None), known, errors, warnings)
     checks.parallel(values, errors)
     checks.port(values, errors)
     if "walltime" in values:
         seconds = values.pop("walltime")
         minutes = -(-float(seconds.value) // 60) if float(seconds.value) % 60 else float(seconds.value) // 60
-        values["walltime_min"] = Value(int(minutes), seconds.start, seconds.end, seconds.confidence, seconds.basis, seconds.why)
+        values["walltime_min"] = Value(
+            int(minutes), seconds.start, seconds.end, seconds.confidence, seconds.basis, seconds.why
+        )
     shown = {name: values[name] for name in _SHOWN if name in values}
     if not errors and intent.is_fragment({name for name, value in shown.items() if value.basis == "stated"}, words):
-        errors.append(Issue("NEEDS_CONTEXT", "this states too little to be a launch by itself", "say what to train, where, on how many nodes, for how long, and the account"))  # fmt: skip
+        errors.append(
+            Issue(
+                "NEEDS_CONTEXT",
+                "this states too little to be a launch by itself",
+                "say what to train, where, on how many nodes, for how long, and the account",
+            )
+        )
     return Reading(words, shown, _missing(shown, facts), tuple(warnings), tuple(errors))
 
 
@@ -164,9 +224,19 @@ def _time(values: dict[str, Value], facts: Facts | None, errors: list[Issue]) ->
         longest = checks.longest_walltime(facts, nodes.value if nodes and isinstance(nodes.value, int) else None)
         del values["walltime"]
         if longest is not None and facts is not None and facts.queue is not None:
-            values["walltime"] = Value(longest, time.start, time.end, 0.9, "follows", f"the most that queue {facts.queue.name} allows")
+            values["walltime"] = Value(
+                longest, time.start, time.end, 0.9, "follows", f"the most that queue {facts.queue.name} allows"
+            )
     elif not 0 < float(time.value) <= 366 * 86400:
-        errors.append(Issue("INVALID_VALUE", "this is no time a job can run", "write it like 30m, 2h or 02:00:00", time.start, time.end))
+        errors.append(
+            Issue(
+                "INVALID_VALUE",
+                "this is no time a job can run",
+                "write it like 30m, 2h or 02:00:00",
+                time.start,
+                time.end,
+            )
+        )
         del values["walltime"]
 
 
@@ -192,7 +262,9 @@ def _site(sentence: Sentence, found: list[Found]) -> str | None:
     return str((corrected or fresh)[-1 if corrected else 0].value)
 
 
-def _facts(site: str | None, queue: str | None, gpu: str | None, catalogue: Catalogue, known: Vocabulary) -> Facts | None:
+def _facts(
+    site: str | None, queue: str | None, gpu: str | None, catalogue: Catalogue, known: Vocabulary
+) -> Facts | None:
     if site is None:
         return None
     if site in known.places:
@@ -206,7 +278,9 @@ def _launchers(sentence: Sentence, found: list[Found], errors: list[Issue]) -> N
     """A framework's launcher and the site's, each told to start several processes per node, start their product."""
     launchers = [each for each in found if each.field == "launcher"]
     kinds_named = {each.value for each in launchers}
-    framework = next((each for each in found if each.field == "framework" and each.value in ("deepspeed", "accelerate")), None)
+    framework = next(
+        (each for each in found if each.field == "framework" and each.value in ("deepspeed", "accelerate")), None
+    )
     mpi = next((each for each in launchers if each.value == "mpi"), None)
     other = next((each for each in launchers if each.value == "torchrun"), framework)
     if "mpi" not in kinds_named or mpi is None or other is None:
@@ -214,13 +288,32 @@ def _launchers(sentence: Sentence, found: list[Found], errors: list[Issue]) -> N
     several = [each for each in found if each.field == "gpus" and isinstance(each.value, int) and each.value > 1]
     if len(several) > 1 or (len(several) == 1 and re.search(r"\beach\b.*\bstart|both", sentence.text, re.I)):
         start, end = sentence.place(mpi)
-        errors.append(Issue("LAUNCHER_TASK_MISMATCH", "two launchers would each start several processes per node, so every process starts a whole set again", "keep one of the two: either one process per device by the site's launcher, or one framework launcher per node", start, end))  # fmt: skip
+        errors.append(
+            Issue(
+                "LAUNCHER_TASK_MISMATCH",
+                "two launchers would each start several processes per node, so every process starts a whole set again",
+                "keep one of the two: either one process per device by the site's launcher, or one framework "
+                "launcher per node",
+                start,
+                end,
+            )
+        )
 
 
 def _vague(found: list[Found], stated: dict[str, Value], sentence: Sentence, warnings: list[Issue]) -> None:
     for each in found:
         start, end = sentence.place(each)
         if each.field == "vague":
-            warnings.append(Issue("INVALID_VALUE", f"{sentence.text[start:end]!r} is no single number", "state one", start, end))
+            warnings.append(
+                Issue("INVALID_VALUE", f"{sentence.text[start:end]!r} is no single number", "state one", start, end)
+            )
         elif each.field == "walltime" and each.value is None and stated["walltime"].value is None:
-            warnings.append(Issue("INVALID_VALUE", f"{sentence.text[start:end]!r} is no clear time limit", "write it like 30m, 2h or 02:00:00", start, end))  # fmt: skip
+            warnings.append(
+                Issue(
+                    "INVALID_VALUE",
+                    f"{sentence.text[start:end]!r} is no clear time limit",
+                    "write it like 30m, 2h or 02:00:00",
+                    start,
+                    end,
+                )
+            )

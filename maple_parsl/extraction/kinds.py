@@ -5,7 +5,9 @@ from __future__ import annotations
 from maple_parsl.extraction.sentence import Found, Sentence
 from maple_parsl.extraction.vocabulary import Vocabulary
 
-_COUNTED = frozenset("tokens token samples images examples params parameters points words sequences records rows".split())
+_COUNTED = frozenset(
+    "tokens token samples images examples params parameters points words sequences records rows".split()
+)
 _PARAMETERS = frozenset("parameter parameters param params".split())
 _NO_SITE = frozenset("each every one cluster machine".split())
 
@@ -15,13 +17,21 @@ def sites(sentence: Sentence, vocabulary: Vocabulary) -> list[Found]:
     made = [sentence.found("site", sentence.items[at].value, at, at) for at in _at(sentence, "S")]
     if made:
         return made
-    for match in sentence.find(r"s[=:i]{0,2}(\?)|(\?)s(?![=:])|n[?]?o(\?)|[gG]o(\?)|o(\?)[,.]?N[iW]?n|o(\?)s|o(\?)oN[iW?]?n"):
+    for match in sentence.find(
+        r"s[=:i]{0,2}(\?)|(\?)s(?![=:])|n[?]?o(\?)|[gG]o(\?)|o(\?)[,.]?N[iW]?n|o(\?)s|o(\?)oN[iW?]?n"
+    ):
         at = next(match.start(k) for k in range(1, 8) if match.group(k))
         item = sentence.items[at]
         low = item.low
         labelled = bool(match.group(1)) and sentence.letter(at - 1) in ("=", ":")
         preposed = sentence.low(at - 1) in ("on", "at", "of", "en", "auf", "sur", "su")
-        if low in vocabulary.common or low in vocabulary.datasets or low in _NO_SITE or not low[0].isalpha() or len(low) < 3:
+        if (
+            low in vocabulary.common
+            or low in vocabulary.datasets
+            or low in _NO_SITE
+            or not low[0].isalpha()
+            or len(low) < 3
+        ):
             continue
         named = match.group(2) and (item.text[0].isupper() and sentence.low(at - 1) in ("the", "our", "on", "at"))
         if labelled or named or (preposed and not match.group(2) and _place_name(item.text, match.group(5) is None)):
@@ -50,16 +60,19 @@ def models(sentence: Sentence) -> list[Found]:
         made.append(sentence.found("model", text, at, last))
         sentence.claim(at, last)
     for at in _at(sentence, "Z"):
-        if sentence.low(at + 1) not in _COUNTED or sentence.low(at + 1) in _PARAMETERS:
-            if not made:
-                made.append(sentence.found("model", sentence.items[at].value, at, at, 0.7))
+        if (sentence.low(at + 1) not in _COUNTED or sentence.low(at + 1) in _PARAMETERS) and not made:
+            made.append(sentence.found("model", sentence.items[at].value, at, at, 0.7))
     for match in sentence.find(r"N_?\?"):
         word = sentence.low(match.end() - 1)
         if word in ("billion", "bn", "trillion", "million") and not made:
             after = sentence.low(match.end()).lstrip("-")
             if after in _PARAMETERS or after in ("model", "-"):
                 letter = {"billion": "B", "bn": "B", "trillion": "T", "million": "M"}[word]
-                made.append(sentence.found("model", f"{sentence.items[match.start()].text}{letter}", match.start(), match.end() - 1, 0.6))
+                made.append(
+                    sentence.found(
+                        "model", f"{sentence.items[match.start()].text}{letter}", match.start(), match.end() - 1, 0.6
+                    )
+                )
     for match in sentence.find(r"m[=:][\"]?([?MAS@])"):
         at = match.start(1)
         if not made:
@@ -76,9 +89,13 @@ def _belongs(sentence: Sentence, first: int, at: int) -> bool:
     if letter == "Z":
         return sentence.low(at + 1) not in ("tokens", "token")
     if letter == "N":
-        return after not in ("n", "g", "G", "t", "P", "U", "x", "T", "p", "H", "_", "S") and not isinstance(sentence.items[at].value, bool) \
-            and 0 < float(sentence.items[at].value) < 1000 and sentence.letter(at - 1) != "Z" \
+        return (
+            after not in ("n", "g", "G", "t", "P", "U", "x", "T", "p", "H", "_", "S")
+            and not isinstance(sentence.items[at].value, bool)
+            and 0 < float(sentence.items[at].value) < 1000
+            and sentence.letter(at - 1) != "Z"
             and not (after == "?" and sentence.letter(at + 2) == "n")
+        )
     if letter == "/" and gap == "":
         return after == "N" and sentence.text[sentence.items[at].end : sentence.items[at + 1].start] == ""
     if letter == "_" and gap == "":
@@ -88,7 +105,10 @@ def _belongs(sentence: Sentence, first: int, at: int) -> bool:
     return False
 
 
-_VARIANTS = frozenset("tiny mini small base medium large xl xxl xs huge giant nano instruct chat uncased cased v1 v2 v3 turbo b l h g".split())
+_VARIANTS = frozenset(
+    "tiny mini small base medium large xl xxl xs huge giant nano instruct chat uncased cased v1 v2 v3 turbo b l "
+    "h g".split()
+)
 
 
 def frameworks(sentence: Sentence) -> list[Found]:
@@ -110,8 +130,17 @@ def paradigms(sentence: Sentence) -> list[Found]:
             made.append(sentence.found("backend", item.value, at, at))
         elif letter == "N" and item.low == "zero" and sentence.letter(at + 1) not in tuple("ngGtPU"):
             stage = sentence.letter(at + 1) == "N" and sentence.items[at + 1].value in (1, 2, 3)
-            if stage or item.text == "ZeRO" or sentence.low(at - 1) in ("deepspeed", "with", "using") or sentence.letter(at - 1) == "F":
-                made.append(sentence.found("paradigm", f"zero{sentence.items[at + 1].value}" if stage else "zero", at, at + stage))
+            if (
+                stage
+                or item.text == "ZeRO"
+                or sentence.low(at - 1) in ("deepspeed", "with", "using")
+                or sentence.letter(at - 1) == "F"
+            ):
+                made.append(
+                    sentence.found(
+                        "paradigm", f"zero{sentence.items[at + 1].value}" if stage else "zero", at, at + stage
+                    )
+                )
         elif letter == "A":
             made += _technique(sentence, at)
     for match in sentence.find(r"\?(?=[=:,]?)"):
@@ -127,7 +156,9 @@ def paradigms(sentence: Sentence) -> list[Found]:
             made.append(sentence.found("paradigm_unknown", sentence.items[at].text, at, at, 0.8))
     for match in sentence.find(r"F[ai,]{0,2}\?N|\?N"):  # "stage 3" beside DeepSpeed
         at = match.end() - 2
-        if sentence.low(at) in ("stage", "stage-") and any(s.letter == "F" and s.value == "deepspeed" for s in sentence.items):
+        if sentence.low(at) in ("stage", "stage-") and any(
+            s.letter == "F" and s.value == "deepspeed" for s in sentence.items
+        ):
             number = sentence.items[at + 1].value
             if number in (1, 2, 3):
                 made.append(sentence.found("paradigm", f"zero{number}", at, at + 1))
@@ -144,7 +175,11 @@ def _technique(sentence: Sentence, at: int) -> list[Found]:
         if sentence.letter(here) == "N" and sentence.letter(here + 1) not in tuple("ngGtPUH"):
             made.append(sentence.found(str(item.value), sentence.items[here].value, here, here))
             sentence.claim(here, here)
-        elif sentence.letter(at - 1) == "N" or (sentence.letter(at - 1) in "_?" and sentence.letter(at - 2) == "N" and sentence.low(at - 1) in ("-", "way", "-way")):
+        elif sentence.letter(at - 1) == "N" or (
+            sentence.letter(at - 1) in "_?"
+            and sentence.letter(at - 2) == "N"
+            and sentence.low(at - 1) in ("-", "way", "-way")
+        ):
             back = at - 1 if sentence.letter(at - 1) == "N" else at - 2
             made.append(sentence.found(str(item.value), sentence.items[back].value, back, back))
             sentence.claim(back, back)

@@ -11,8 +11,10 @@ _NAME = re.compile(r"[A-Za-z0-9][\w@+-]*(?:\.[\w@+-]+)*")
 _PATH = re.compile(r"[\w~$/][\w./~$:@+-]*")
 _TERSE = frozenset("account acct acc proj prj alloc charge bill bank -a --account a cuenta proyecto".split())
 _KINDS = frozenset(
-    "research phd thesis class new side final ml ai big small current ongoing joint pilot course student summer bert gpt"
-    " llm climate-model this that same other next first main test own whole large group lab team science dl hpc discretionary"
+    "research phd thesis class new side final ml ai big small current ongoing joint pilot course student summer "
+    "bert gpt"
+    " llm climate-model this that same other next first main test own whole large group lab team science dl hpc "
+    "discretionary"
     " director's default usual regular shared".split()
 )
 # How sites write the accounts they hand out; a word of this form is one, without a label too.
@@ -47,7 +49,9 @@ def _after(sentence: Sentence, at: int) -> tuple[int, bool]:
     """The item behind a label, past fillers; whether a sign or ``is`` made it explicit."""
     explicit, here = False, at + 1
     while here < len(sentence.items) and (
-        sentence.letter(here) in ("=", ":", '"', "_") or sentence.low(here) in _CALLED or sentence.low(here) in ("the", "my", "our", "our's", "should", "be", "will", "to", "it", "use")
+        sentence.letter(here) in ("=", ":", '"', "_")
+        or sentence.low(here) in _CALLED
+        or sentence.low(here) in ("the", "my", "our", "our's", "should", "be", "will", "to", "it", "use")
     ):
         explicit |= sentence.letter(here) in ("=", ":") or sentence.low(here) in ("is", "called", "named")
         here += 1
@@ -84,7 +88,11 @@ def _accounts(sentence: Sentence, vocabulary: Vocabulary) -> list[Found]:
         if at and (back := _before(sentence, at, vocabulary)):
             made.append(back)
     for at, item in enumerate(sentence.items):
-        if not made and item.low in ("under", "against", "to") and sentence.low(at - 1) in ("charge", "charged", "bill", "billed", "run", "submit"):
+        if (
+            not made
+            and item.low in ("under", "against", "to")
+            and sentence.low(at - 1) in ("charge", "charged", "bill", "billed", "run", "submit")
+        ):
             forward = _name(sentence, at + 1)
             if forward and sentence.letter(at + 1) == "?" and forward[0].lower() not in vocabulary.common:
                 made.append(sentence.found("account", forward[0], at + 1, forward[1], 0.7))
@@ -96,7 +104,11 @@ def _is_account(sentence: Sentence, at: int, name: str, vocabulary: Vocabulary, 
     if low in ("tbd", "none", "null", "unknown", "n/a", "na", "?"):
         return False
     if low in vocabulary.common:
-        return explicit and low not in ("the", "my", "is", "a", "on", "not", "unknown", "none", "at", "for", "in", "default") and False
+        return (
+            explicit
+            and low not in ("the", "my", "is", "a", "on", "not", "unknown", "none", "at", "for", "in", "default")
+            and False
+        )
     if letter == "i":
         return terse and len(name) == 1
     if letter in ("?", "Z", "q", "a", "x", "U", "M", "|", "y", "R"):
@@ -109,7 +121,11 @@ def _is_account(sentence: Sentence, at: int, name: str, vocabulary: Vocabulary, 
 def _before(sentence: Sentence, at: int, vocabulary: Vocabulary) -> Found | None:
     """``the climate_ai allocation``: the name stands before the label."""
     first = at - 1
-    while first > 0 and sentence.items[first - 1].end == sentence.items[first].start and sentence.letter(first - 1) not in ('"', ",", "(", ":", "="):
+    while (
+        first > 0
+        and sentence.items[first - 1].end == sentence.items[first].start
+        and sentence.letter(first - 1) not in ('"', ",", "(", ":", "=")
+    ):
         first -= 1
     if sentence.letter(at - 1) == '"':
         first = at - 2
@@ -119,8 +135,23 @@ def _before(sentence: Sentence, at: int, vocabulary: Vocabulary) -> Found | None
         return None
     low = found[0].lower()
     marked = any(character in "_-0123456789" for character in low) or not low.isalpha()
-    pointed = sentence.low(first - 1) in ("my", "our", "the", "under", "on", "from", "using", "with", "against", '"', "`", "'")
-    if (marked and low not in _KINDS) or (pointed and low not in _KINDS and item.letter == "?" and sentence.low(at) not in ("code",)):
+    pointed = sentence.low(first - 1) in (
+        "my",
+        "our",
+        "the",
+        "under",
+        "on",
+        "from",
+        "using",
+        "with",
+        "against",
+        '"',
+        "`",
+        "'",
+    )
+    if (marked and low not in _KINDS) or (
+        pointed and low not in _KINDS and item.letter == "?" and sentence.low(at) not in ("code",)
+    ):
         return sentence.found("account", found[0], first, found[1], 0.8)
     return None
 
@@ -163,21 +194,46 @@ def _queues(sentence: Sentence, vocabulary: Vocabulary, queues: tuple[str, ...])
             made.append(sentence.found("queue", _known(slip, queues), back, back, 0.8))
         elif forward and sentence.letter(here) in "?gGmMSaxZ" and _plausible(forward[0], vocabulary, queues, explicit):
             made.append(sentence.found("queue", forward[0], here, forward[1], 0.9 if explicit else 0.8))
-        elif back >= 0 and sentence.letter(back) in "?gG" and _plausible(word, vocabulary, queues, False) and _NAME.fullmatch(word):
+        elif (
+            back >= 0
+            and sentence.letter(back) in "?gG"
+            and _plausible(word, vocabulary, queues, False)
+            and _NAME.fullmatch(word)
+        ):
             made.append(sentence.found("queue", word, back, back, 0.7))
     return made
 
 
 def _plausible(word: str, vocabulary: Vocabulary, queues: tuple[str, ...], explicit: bool) -> bool:
     low = word.lower()
-    if low in vocabulary.common or low in ("slurm", "pbs", "job", "right", "correct", "wait", "same", "gpus", "long", "any", "that", "priority", "tbd"):
+    if low in vocabulary.common or low in (
+        "slurm",
+        "pbs",
+        "job",
+        "right",
+        "correct",
+        "wait",
+        "same",
+        "gpus",
+        "long",
+        "any",
+        "that",
+        "priority",
+        "tbd",
+    ):
         return False
     return explicit or len(low) > 1
 
 
 # Names of queues that are words of their own count only where a queue is meant.
-_WORDS = frozenset("batch main gpu gpus shared extended interactive demand capacity h100 pvc gh ai gpu-debug standard small large test medium regular premium".split())
-_SPOIL = frozenset("my the this why mode script it info level log logs logging output flag run build print size job jobs model data part our a an".split())
+_WORDS = frozenset(
+    "batch main gpu gpus shared extended interactive demand capacity h100 pvc gh ai gpu-debug standard small "
+    "large test medium regular premium".split()
+)
+_SPOIL = frozenset(
+    "my the this why mode script it info level log logs logging output flag run build print size job jobs model "
+    "data part our a an".split()
+)
 
 
 def _bare_queues(sentence: Sentence, queues: tuple[str, ...]) -> list[Found]:
@@ -190,7 +246,7 @@ def _bare_queues(sentence: Sentence, queues: tuple[str, ...]) -> list[Found]:
         before, after = sentence.letter(at - 1), sentence.letter(at + 1)
         if item.low in _WORDS:
             placed = sentence.low(at - 1) in ("in", "on", "to", "into", "via", "through", "of")
-            apart = (before in ",;\n\"" or at == 0) and after in (",", ";", "\n", ".", "")
+            apart = (before in ',;\n"' or at == 0) and after in (",", ";", "\n", ".", "")
             if item.low == "regular":
                 apart = apart or before in ",SnUDC0"
             if not (apart or (placed and after in (",", ";", "\n", ".", "", "N", "D", "C", "o"))):
@@ -224,7 +280,9 @@ def _others(sentence: Sentence, vocabulary: Vocabulary) -> list[Found]:
             if sentence.letter(here) not in "?M@/~ASFi." and not explicit:
                 continue
             last = here
-            while last + 1 < len(sentence.items) and sentence.items[last + 1].start < sentence.items[here].start + len(word):
+            while last + 1 < len(sentence.items) and sentence.items[last + 1].start < sentence.items[here].start + len(
+                word
+            ):
                 last += 1
             made.append(Found(field, word, here, last, 0.9))
             sentence.claim(at, last)

@@ -14,21 +14,50 @@ from maple_parsl.extraction.vocabulary import Vocabulary, plain
 
 # Known as phrases, and of no further meaning here.
 _OTHER = frozenset(
-    "node hours|node hour|gpu hours|gpu hour|cpu hours|core hours|service units|batch size|micro batch size|global batch"
+    "node hours|node hour|gpu hours|gpu hour|cpu hours|core hours|service units|batch size|micro batch size"
+    "|global batch"
     "|local batch size|login node|login nodes|head node|multi node|multi gpu|per gpu|learning rate|time step|time steps"
     "|real time|first time|this time|next time|in time|on time|some time|long time|a lot of time|data loader"
     "|data loaders|dataloader workers|num workers|on call|project directory|project dir|project folder|batch script"
     "|batch job|batch jobs|job script|code base|debug mode|debug level|debug logs|debug output|debug info|debug flag"
     "|per day|a day ago|per hour|an hour ago|per week|days ago|hours ago|one more time|at a time|each time|for now"
     "|gpu memory|gpu nodes|all reduce|all good|no rush|no worries|no idea|no problem|no hurry|no matter|not sure"
-    "|not urgent|why not|no doubt|if not|or not|cluster admins|no longer needed|no thanks|no big deal|no one|whether or not"
-    "|mixed precision training|for example|for instance|all set|all right|all hands|after all|first of all|at all|all runs|in all cases|hi all|hello all|thanks all|dear all|over here"
+    "|not urgent|why not|no doubt|if not|or not|cluster admins|no longer needed|no thanks|no big deal|no one"
+    "|whether or not"
+    "|mixed precision training|for example|for instance|all set|all right|all hands|after all|first of all|at "
+    "all|all runs|in all cases|hi all|hello all|thanks all|dear all|over here"
     "|right now|from now on|from scratch|from home|from here|host memory|file system|file systems|flash attention"
-    "|time series|run time error|rank 0|rank 1|host name|port forwarding|not only|nothing|no queue|no partition".split("|")
+    "|time series|run time error|rank 0|rank 1|host name|port forwarding|not only|nothing|no queue|no partition".split(
+        "|"
+    )
 )
 _KEEP = {"gpu nodes": "n"}
-_SHORT_SITES = frozenset({"here", "pm", "s3", "local", "laptop", "workstation", "comet", "titan", "bridges", "fir",
-                          "cedar", "graham", "alps", "andes", "isambard", "theta", "jupiter", "swing", "greene", "improv", "leonardo", "beluga"})  # fmt: skip
+_SHORT_SITES = frozenset(
+    {
+        "here",
+        "pm",
+        "s3",
+        "local",
+        "laptop",
+        "workstation",
+        "comet",
+        "titan",
+        "bridges",
+        "fir",
+        "cedar",
+        "graham",
+        "alps",
+        "andes",
+        "isambard",
+        "theta",
+        "jupiter",
+        "swing",
+        "greene",
+        "improv",
+        "leonardo",
+        "beluga",
+    }
+)
 _MARKS = {"-": "_", "–": "_", "—": ";", "×": "x", "*": "x", "@": "o", "&": "y", "`": '"', "'": '"', "“": '"', "”": '"',
           "|": "%", "#": "%", "!": "."}  # fmt: skip
 _SUFFIXES = frozenset({"based", "style", "like", "only", "enabled", "wrapped", "powered", "sized"})
@@ -122,6 +151,8 @@ def _word(token: Token, vocabulary: Vocabulary, before: list[Item]) -> list[Item
     entries = vocabulary.entries
     if len(parts) > 1:
         known = [entries.get(part) for part in parts]
+        if all(each is not None and each[0] == "#" for each in known) and "-" in token.low:
+            return [replace(item("#", each[1]), low=part) for each, part in zip(known, parts, strict=True) if each]
         if known[0] and known[-1] and known[0][0] == "#" and known[-1][0] in "ngUtP":
             cut = token.start + len(parts[0])
             head = Item("#", known[0][1], parts[0], parts[0], token.start, cut)
@@ -167,7 +198,9 @@ def _sites_in_place(found: list[Item]) -> list[Item]:
             elif item.low in _SHORT_SITES:
                 placed = before is not None and (before.letter in "os=:n" or before.low in ("my", "this"))
                 alone = item.low == "local" and (after is None or after.letter in ",.;\nNC" or after.low == "--")
-                if not (placed or alone) or (after is not None and after.low in ("disk", "scratch", "batch", "rank", "copy", "bucket")):
+                if not (placed or alone) or (
+                    after is not None and after.low in ("disk", "scratch", "batch", "rank", "copy", "bucket")
+                ):
                     item = replace(item, letter="?")
         made.append(item)
     return made

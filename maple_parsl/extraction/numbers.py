@@ -51,13 +51,19 @@ def _run(found: list[Item], at: int) -> tuple[int, int] | None:
             current = (current or 1) * int(item.value)
             if item.low == "thousand":
                 total, current = total + current, 0
-        elif item.letter == "#" and current % 100 in range(20, 100, 10) and 0 < item.value < 10:
+        elif (item.letter == "#" and current % 100 in range(20, 100, 10) and 0 < item.value < 10) or (
+            item.letter == "#" and current and current % 100 == 0 and item.value < 100
+        ):
             current += int(item.value)
-        elif item.letter == "#" and current and current % 100 == 0 and item.value < 100:
-            current += int(item.value)
-        elif item.letter == "y" and current and current % 100 == 0 and at + 1 < len(found) and found[at + 1].letter == "#":
-            pass
-        elif item.letter == "_" and at + 1 < len(found) and found[at + 1].letter == "#" and current in range(20, 100, 10):
+        elif (
+            item.letter == "y"
+            and current
+            and current % 100 == 0
+            and at + 1 < len(found)
+            and found[at + 1].letter == "#"
+        ) or (
+            item.letter == "_" and at + 1 < len(found) and found[at + 1].letter == "#" and current in range(20, 100, 10)
+        ):
             pass
         else:
             break

@@ -8,7 +8,8 @@ from maple_parsl.extraction.clock import seconds_of_clock, seconds_of_span
 from maple_parsl.extraction.sentence import Found, Sentence
 
 _FIELDS = {
-    "nodes": "nodes", "N": "nodes", "nnodes": "nodes", "num-nodes": "nodes", "num-machines": "nodes", "node-count": "nodes",
+    "nodes": "nodes", "N": "nodes", "nnodes": "nodes", "num-nodes": "nodes", "num-machines": "nodes",
+    "node-count": "nodes",
     "gpus-per-node": "gpus", "ntasks-per-node": "tasks", "nproc-per-node": "gpus", "ppn": "gpus", "num-gpus": "gpus",
     "tasks-per-node": "tasks", "gpus-per-task": "", "gres": "gres", "gpus": "gpus_total", "G": "gpus_total",
     "num-processes": "gpus_total", "num-gpus-per-node": "gpus",
@@ -71,7 +72,14 @@ def _typed(sentence: Sentence, field: str, value: str, at: int, last: int, known
         seconds = time_of(value)
         return [sentence.found("walltime", seconds, at, last)]
     if field == "site":
-        return [sentence.found("site" if value.lower() in known else "site_unknown", value.lower() if value.lower() in known else value, at, last)]
+        return [
+            sentence.found(
+                "site" if value.lower() in known else "site_unknown",
+                value.lower() if value.lower() in known else value,
+                at,
+                last,
+            )
+        ]
     return [sentence.found(field, value, at, last)]
 
 

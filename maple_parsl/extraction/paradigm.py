@@ -16,7 +16,11 @@ def paradigm(sentence: Sentence, found: list[Found], single: bool) -> dict[str, 
     now = [each for each in found if each.field == "paradigm"]
     fresh = [each for each in now if not each.past] or now
     last_correction = max((k for k, each in enumerate(fresh) if each.corrected), default=0)
-    kept = fresh[last_correction:] if last_correction and fresh[last_correction].value != fresh[last_correction - 1].value else fresh
+    kept = (
+        fresh[last_correction:]
+        if last_correction and fresh[last_correction].value != fresh[last_correction - 1].value
+        else fresh
+    )
     names = list(dict.fromkeys(str(each.value) for each in kept))
     frameworks = [each for each in found if each.field == "framework"]
     framework = _framework(frameworks, names)
@@ -31,7 +35,11 @@ def paradigm(sentence: Sentence, found: list[Found], single: bool) -> dict[str, 
         spans = [sentence.place(each) for each in frameworks]
     if name is None and single and not names:
         name = "single"
-        spans = [(sentence.items[each.first].start, sentence.items[each.last].end) for each in found if each.field == "gpus_plain"]
+        spans = [
+            (sentence.items[each.first].start, sentence.items[each.last].end)
+            for each in found
+            if each.field == "gpus_plain"
+        ]
     if name is not None and spans:
         sure = min((each.sure for each in kept), default=0.9)
         made["paradigm"] = Value(name, min(s for s, _ in spans), max(e for _, e in spans), sure)
@@ -39,7 +47,9 @@ def paradigm(sentence: Sentence, found: list[Found], single: bool) -> dict[str, 
     if stage:
         made["zero_stage"] = Value(stage, made["paradigm"].start, made["paradigm"].end)
     if framework is None and name is not None:
-        implied = "pytorch" if name in _PYTORCH or name.startswith(("tp", "pp")) else "horovod" if name == "horovod" else None
+        implied = (
+            "pytorch" if name in _PYTORCH or name.startswith(("tp", "pp")) else "horovod" if name == "horovod" else None
+        )
         framework = "deepspeed" if name.startswith("deepspeed") else implied
         if framework and (value := made.get("paradigm")):
             made["framework"] = Value(framework, value.start, value.end, 0.9, "follows", f"{name} is {framework}'s")
@@ -58,7 +68,9 @@ def _framework(frameworks: list[Found], names: list[str]) -> str | None:
 
 
 def _name(names: list[str], framework: str | None, degrees: dict[str, object], backend: str | None) -> str | None:
-    zero = next((name for name in names if name.startswith("zero") and name != "zero"), "zero" if "zero" in names else None)
+    zero = next(
+        (name for name in names if name.startswith("zero") and name != "zero"), "zero" if "zero" in names else None
+    )
     sized = [f"{each}{degrees.get(each, '')}" for each in ("tp", "pp") if each in names]
     if framework in ("megatron", "megatron-deepspeed"):
         if "3d" in names and not sized:

@@ -7,7 +7,9 @@ import re
 from maple_parsl.extraction.sentence import Found, Sentence
 
 _SCRIPT = re.compile(r"\.(py|sh|bash|slurm|sbatch|pbs|lsf|csh)$", re.I)
-_LAUNCH = frozenset("run launch start submit execute python python3 torchrun script file program train deepspeed".split())
+_LAUNCH = frozenset(
+    "run launch start submit execute python python3 torchrun script file program train deepspeed".split()
+)
 # Options of launchers and schedulers and of Maple itself: never the program's, wherever they stand in words.
 OURS = frozenset(
     "--site --nodes --walltime --account --queue --partition --qos --gpus-per-node --time -A -N -t -q --ntasks-per-node"
@@ -40,9 +42,9 @@ def programs(sentence: Sentence, common: frozenset[str]) -> list[Found]:
             made.append(sentence.found("script", sentence.items[at].text, at, at, 1.0 if stated else 0.9))
         if not negated and not labelled and (args := _following(sentence, at, common)):
             made.append(args)
-    if (after := _DASHES.search(sentence.text)) and not any(each.field == "args" for each in made):
-        if args := _run(sentence, _item_at(sentence, after.end()), common, all_theirs=True):
-            made.append(args)
+    after = None if any(each.field == "args" for each in made) else _DASHES.search(sentence.text)
+    if after and (args := _run(sentence, _item_at(sentence, after.end()), common, all_theirs=True)):
+        made.append(args)
     for found in made:
         sentence.claim(found.first, found.last)
     return made
@@ -52,7 +54,9 @@ def _labelled_args(sentence: Sentence, common: frozenset[str]) -> Found | None:
     for at, item in enumerate(sentence.items):
         if item.letter == "r":
             start = at + 1
-            while sentence.letter(start) in ("=", ":", "i") or (sentence.letter(start) == '"' and sentence.letter(start + 1) == "-"):
+            while sentence.letter(start) in ("=", ":", "i") or (
+                sentence.letter(start) == '"' and sentence.letter(start + 1) == "-"
+            ):
                 start += 1
             if sentence.letter(start) == "-" or (sentence.letter(start) == "?" and sentence.letter(start + 1) == "="):
                 return _run(sentence, start, common)
@@ -67,12 +71,16 @@ def _following(sentence: Sentence, at: int, common: frozenset[str]) -> Found | N
         return _run(sentence, start, common)
     if start == at + 1 and sentence.letter(start) == "?" and sentence.letter(start + 1) == "-":
         return None if sentence.low(start) in common else _run(sentence, start, common, positional=True)
-    if start == at + 1 and (sentence.letter(start) == "@" or (sentence.letter(start) in "?kmdbcuj" and sentence.letter(start + 1) == "=")):
+    if start == at + 1 and (
+        sentence.letter(start) == "@" or (sentence.letter(start) in "?kmdbcuj" and sentence.letter(start + 1) == "=")
+    ):
         return _run(sentence, start, common)
     return None
 
 
-def _run(sentence: Sentence, start: int, common: frozenset[str], positional: bool = False, all_theirs: bool = False) -> Found | None:
+def _run(
+    sentence: Sentence, start: int, common: frozenset[str], positional: bool = False, all_theirs: bool = False
+) -> Found | None:
     """From the first option to the end of the last value, as it stands in the text."""
     text, items = sentence.text, sentence.items
     place = items[start].start
@@ -91,20 +99,20 @@ def _run(sentence: Sentence, start: int, common: frozenset[str], positional: boo
             continue
         if flag:
             option = "=" not in word
-        elif positional and not words:
-            option = False
-        elif option and not _english(sentence, word, match.start(), common):
-            option = False
-        elif not option and (_VALUE.match(word) and not _english(sentence, word, match.start(), common)):
+        elif (
+            (positional and not words)
+            or (option and not _english(sentence, word, match.start(), common))
+            or (not option and (_VALUE.match(word) and not _english(sentence, word, match.start(), common)))
+        ):
             option = False
         else:
             break
         words += 1
         end = match.start() + len(word)
         place = match.end()
-        if len(word) < len(match.group()) and not text[place : place + 1].strip(" "):
-            if match.group()[len(word) :].strip(":)"):
-                break
+        ended = match.group()[len(word) :].strip(":)")
+        if ended and not text[place : place + 1].strip(" "):
+            break
         if text[end : end + 1] in (",", ";") or text[place : place + 1] in (",", ";"):
             break
     if not words or start >= len(items):

@@ -26,7 +26,9 @@ _SIGNS = re.compile(
     re.I,
 )
 # A line break inside a quoted value that starts a directive: the value would add it to the script.
-_QUOTED_DIRECTIVE = re.compile(r"[\"'][^\"'\n]{0,200}\r?[\n\u2028\u2029\u0085][^\"']{0,200}?#\s?(?:SBATCH|PBS|BSUB|FLUX)\b[^\"']{0,300}[\"']", re.I)  # fmt: skip
+_QUOTED_DIRECTIVE = re.compile(
+    r"[\"'][^\"'\n]{0,200}\r?[\n\u2028\u2029\u0085][^\"']{0,200}?#\s?(?:SBATCH|PBS|BSUB|FLUX)\b[^\"']{0,300}[\"']", re.I
+)
 _PRELUDE = re.compile(r"(?:cd|module load|ml|source|conda activate|mamba activate|\.)\s+[\w./~$ -]{1,120}$", re.I)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _FIELD = re.compile(r"[;&|`<>\n\r\u2028\u2029\u0085\x00]|\$\(|\$\{|\\n")
@@ -35,7 +37,9 @@ _FIELD = re.compile(r"[;&|`<>\n\r\u2028\u2029\u0085\x00]|\$\(|\$\{|\\n")
 def injection(text: str) -> Issue | None:
     """The first piece of a request that is a shell command, or a directive smuggled into a value."""
     if match := _QUOTED_DIRECTIVE.search(text):
-        return _issue("a line break in this value would add a directive to the script", match.group(), match.start(), match.end())
+        return _issue(
+            "a line break in this value would add a directive to the script", match.group(), match.start(), match.end()
+        )
     for match in _SIGNS.finditer(text):
         if match.lastgroup == "chain" and _PRELUDE.search(text[: match.start()].rstrip()):
             continue
@@ -61,5 +65,9 @@ def field_injection(fields: Mapping[str, Any], text: str) -> Issue | None:
 def _issue(why: str, piece: str, start: int, end: int) -> Issue:
     shown = piece if len(piece) <= 60 else piece[:57] + "..."
     return Issue(
-        "INJECTION", f"{why}: {shown!r}", "name the script and its arguments; set-up commands go into --setup", start, end
+        "INJECTION",
+        f"{why}: {shown!r}",
+        "name the script and its arguments; set-up commands go into --setup",
+        start,
+        end,
     )

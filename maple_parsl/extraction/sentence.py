@@ -10,11 +10,10 @@ from typing import Any
 from maple_parsl.extraction.lexer import Item
 
 _CONTENT = frozenset("AFSMLBRGgtqN@HnZ")
-_PASSING = frozenset("io?W_FLyTe\"")
+_PASSING = frozenset('io?W_FLyTe"')
 _ENDS = frozenset(".;\n")
 _ORDERS = re.compile(
-    r"[^.!?\n]{0,80}\b(?:ignore|disregard|forget|override)\b[^.!?\n]{0,40}\b(?:instructions?|prompts?|rules|above|guidelines)\b[^.!?\n]{0,300}",
-    re.I,
+    r"\b(?:ignore|disregard|forget|override)\b[^.!?\n]{0,40}\b(?:instructions?|prompts?|rules|above|guidelines)\b", re.I
 )
 
 
@@ -83,8 +82,10 @@ class Sentence:
     def _set_aside(self) -> None:
         """A sentence that gives orders to the reader is no part of the request."""
         for match in _ORDERS.finditer(self.text):
+            start = max(self.text.rfind(mark, 0, match.start()) for mark in ".!?\n") + 1
+            ends = [at for mark in ".!?\n" if (at := self.text.find(mark, match.end())) >= 0]
             for at, item in enumerate(self.items):
-                if match.start() <= item.start < match.end():
+                if start <= item.start < min(ends, default=len(self.text)):
                     self._letters[at] = "0"
 
     def _negate(self) -> None:
@@ -126,7 +127,9 @@ class Sentence:
         letters = self._letters
         for here in range(at, min(at + 4, len(letters))):
             if letters[here] in "SAFM":
-                if any(self.items[k].low in ("to", "onto", "over to") for k in range(here + 1, min(here + 6, len(letters)))):
+                if any(
+                    self.items[k].low in ("to", "onto", "over to") for k in range(here + 1, min(here + 6, len(letters)))
+                ):
                     self._drop(here)
                 return
             if letters[here] == "N" and here + 1 < len(letters):
@@ -145,7 +148,11 @@ class Sentence:
     def _mark_past(self) -> None:
         start = 0
         for end in range(len(self._letters) + 1):
-            over = end == len(self._letters) or self._letters[end] in _ENDS or self.items[end].low in ("now", "but", "today")
+            over = (
+                end == len(self._letters)
+                or self._letters[end] in _ENDS
+                or self.items[end].low in ("now", "but", "today")
+            )
             if over:
                 if "<" in self._letters[start:end]:
                     self._past.update(range(start, end))

@@ -56,7 +56,12 @@ def choose(sentence: Sentence, field: str, readings: list[Found], errors: list[I
     if field in ("nodes", "gpus", "gpus_total", "walltime", "account", "queue", "site"):
         one, two = (sentence.text[slice(*sentence.place(each))] for each in (first, other))
         errors.append(
-            Issue("CONTRADICTION", f"two values for {_WORDS.get(field, field)}: {one!r} and {two!r}", "say which one holds", *sentence.place(other))
+            Issue(
+                "CONTRADICTION",
+                f"two values for {_WORDS.get(field, field)}: {one!r} and {two!r}",
+                "say which one holds",
+                *sentence.place(other),
+            )
         )
     return first
 

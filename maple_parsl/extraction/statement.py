@@ -70,7 +70,9 @@ def _paradigm(reading: Reading, fields: dict[str, Any], notes: list[str]) -> Non
         return
     name = str(stated)
     kind = next((each for each in ("zero", "fsdp", "3d") if each in name), None)
-    sized = [part for part in name.split("-") if part[:2] in ("tp", "pp") and (part[2:].isdecimal() or part in ("tp", "pp"))]
+    sized = [
+        part for part in name.split("-") if part[:2] in ("tp", "pp") and (part[2:].isdecimal() or part in ("tp", "pp"))
+    ]
     if kind is None:
         kind = "3d" if len(sized) > 1 else sized[0][:2] if sized else None
     if kind is None and name.startswith("ddp"):
@@ -104,4 +106,6 @@ def _split(args: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(args))
     except ValueError as error:
-        raise RequestError(f"the arguments {args!r} cannot be read as words of a shell: {error}; check their quotes") from None
+        raise RequestError(
+            f"the arguments {args!r} cannot be read as words of a shell: {error}; check their quotes"
+        ) from None

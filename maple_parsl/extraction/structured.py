@@ -10,25 +10,92 @@ from maple_parsl.extraction.options import time_of
 from maple_parsl.extraction.reading import Issue, Value
 
 _NAMES = {
-    "model": "model", "model_name": "model", "network": "model", "architecture": "model",
-    "paradigm": "paradigm", "strategy": "paradigm", "parallelism": "paradigm", "parallel": "paradigm", "parallel_strategy": "paradigm",
-    "framework": "framework", "launcher": "framework", "template": "framework", "backend": "backend",
-    "site": "site", "cluster": "site", "machine": "site", "system": "site", "host": "site", "facility": "site",
-    "nodes": "nodes", "num_nodes": "nodes", "nnodes": "nodes", "n_nodes": "nodes", "node_count": "nodes", "number_of_nodes": "nodes",
-    "gpus_per_node": "gpus_per_node", "gpus": "gpus_plain", "devices_per_node": "gpus_per_node", "nproc_per_node": "gpus_per_node",
-    "num_gpus_per_node": "gpus_per_node", "ngpus_per_node": "gpus_per_node", "gpu_per_node": "gpus_per_node",
-    "total_gpus": "gpus_total", "gpus_total": "gpus_total", "num_gpus": "gpus_plain", "world_size": "gpus_total",
-    "walltime": "walltime", "walltime_min": "minutes", "walltime_minutes": "minutes", "minutes": "minutes", "time_min": "minutes",
-    "time": "walltime", "time_limit": "walltime", "timelimit": "walltime", "duration": "walltime", "hours": "hours", "walltime_hours": "hours",
-    "account": "account", "project": "account", "allocation": "account", "acct": "account",
-    "queue": "queue", "partition": "queue", "qos": "queue",
-    "script": "script", "file": "script", "program": "script", "entrypoint": "script", "command": "command",
-    "args": "args", "arguments": "args", "script_args": "args", "precision": "precision", "dtype": "precision",
-    "name": "name", "job_name": "name", "conda": "conda", "conda_env": "conda", "venv": "venv", "container": "container", "image": "container",
-    "port": "port", "master_port": "port", "tp": "tp", "pp": "pp", "dp": "dp", "tensor_parallel": "tp", "pipeline_parallel": "pp",
-    "tensor_parallel_size": "tp", "pipeline_parallel_size": "pp", "data_parallel": "dp", "zero_stage": "zero_stage",
-}  # fmt: skip
-_COUNTS = frozenset({"nodes", "gpus_per_node", "gpus_plain", "gpus_total", "minutes", "port", "tp", "pp", "dp", "zero_stage"})
+    "model": "model",
+    "model_name": "model",
+    "network": "model",
+    "architecture": "model",
+    "paradigm": "paradigm",
+    "strategy": "paradigm",
+    "parallelism": "paradigm",
+    "parallel": "paradigm",
+    "parallel_strategy": "paradigm",
+    "framework": "framework",
+    "launcher": "framework",
+    "template": "framework",
+    "backend": "backend",
+    "site": "site",
+    "cluster": "site",
+    "machine": "site",
+    "system": "site",
+    "host": "site",
+    "facility": "site",
+    "nodes": "nodes",
+    "num_nodes": "nodes",
+    "nnodes": "nodes",
+    "n_nodes": "nodes",
+    "node_count": "nodes",
+    "number_of_nodes": "nodes",
+    "gpus_per_node": "gpus_per_node",
+    "gpus": "gpus_plain",
+    "devices_per_node": "gpus_per_node",
+    "nproc_per_node": "gpus_per_node",
+    "num_gpus_per_node": "gpus_per_node",
+    "ngpus_per_node": "gpus_per_node",
+    "gpu_per_node": "gpus_per_node",
+    "total_gpus": "gpus_total",
+    "gpus_total": "gpus_total",
+    "num_gpus": "gpus_plain",
+    "world_size": "gpus_total",
+    "walltime": "walltime",
+    "walltime_min": "minutes",
+    "walltime_minutes": "minutes",
+    "minutes": "minutes",
+    "time_min": "minutes",
+    "time": "walltime",
+    "time_limit": "walltime",
+    "timelimit": "walltime",
+    "duration": "walltime",
+    "hours": "hours",
+    "walltime_hours": "hours",
+    "account": "account",
+    "project": "account",
+    "allocation": "account",
+    "acct": "account",
+    "queue": "queue",
+    "partition": "queue",
+    "qos": "queue",
+    "script": "script",
+    "file": "script",
+    "program": "script",
+    "entrypoint": "script",
+    "command": "command",
+    "args": "args",
+    "arguments": "args",
+    "script_args": "args",
+    "precision": "precision",
+    "dtype": "precision",
+    "name": "name",
+    "job_name": "name",
+    "conda": "conda",
+    "conda_env": "conda",
+    "venv": "venv",
+    "container": "container",
+    "image": "container",
+    "port": "port",
+    "master_port": "port",
+    "tp": "tp",
+    "pp": "pp",
+    "dp": "dp",
+    "tensor_parallel": "tp",
+    "pipeline_parallel": "pp",
+    "tensor_parallel_size": "tp",
+    "pipeline_parallel_size": "pp",
+    "data_parallel": "dp",
+    "zero_stage": "zero_stage",
+}
+_COUNTS = frozenset(
+    {"nodes", "gpus_per_node", "gpus_plain", "gpus_total", "minutes", "port", "tp", "pp", "dp", "zero_stage"}
+)
 _YAML_LINE = re.compile(r"^[ \t]*(?:- )?[A-Za-z_][\w -]{0,40}:(?:[ \t]|$)")
 
 
@@ -43,8 +110,16 @@ def structured(text: str) -> tuple[dict[str, Any], str] | None:
         except (ValueError, RecursionError):
             return None
         return (_flat(found), "JSON") if isinstance(found, dict) else None
-    lines = [line for line in bare.splitlines() if line.strip() and not line.lstrip().startswith("#") and line.strip() != "---"]
-    if len(lines) < 2 or len(lines) > 200 or not all(_YAML_LINE.match(line) or line.lstrip().startswith("- ") for line in lines):
+    lines = [
+        line
+        for line in bare.splitlines()
+        if line.strip() and not line.lstrip().startswith("#") and line.strip() != "---"
+    ]
+    if (
+        len(lines) < 2
+        or len(lines) > 200
+        or not all(_YAML_LINE.match(line) or line.lstrip().startswith("- ") for line in lines)
+    ):
         return None
     if any(len(line.split()) > 12 for line in lines) or re.search(r"(?m)[:\s][&*]\w", bare):
         return None
@@ -92,7 +167,15 @@ def fields(found: dict[str, Any], text: str, language: str) -> tuple[dict[str, V
         start, end = _span(text, key, raw)
         value = _value(field, raw, language)
         if value is None:
-            issues.append(Issue("INVALID_VALUE", f"{key}: {_shown(raw)} is not {_wanted(field)}", f"write {_wanted(field)}", start, end))
+            issues.append(
+                Issue(
+                    "INVALID_VALUE",
+                    f"{key}: {_shown(raw)} is not {_wanted(field)}",
+                    f"write {_wanted(field)}",
+                    start,
+                    end,
+                )
+            )
             continue
         place = "walltime" if field in ("minutes", "hours") else field
         values[place] = Value(value, start, end)
@@ -100,7 +183,7 @@ def fields(found: dict[str, Any], text: str, language: str) -> tuple[dict[str, V
 
 
 def _value(field: str, raw: Any, language: str) -> Any:
-    if isinstance(raw, bool) or isinstance(raw, dict):
+    if isinstance(raw, (bool, dict)):
         return None
     if field in _COUNTS:
         if isinstance(raw, str) and language == "YAML" and re.fullmatch(r"-?\d+(\.\d+)?", raw.strip()):

@@ -25,13 +25,12 @@ def times(sentence: Sentence) -> list[Found]:
         labelled = sentence.letter(first - 1) in ("w", "=", ":")
         made.append(sentence.found("walltime", seconds, first, last, 1.0 if labelled else 0.95))
         sentence.claim(first, last)
-    for match in sentence.find(r"X"):
-        made.append(sentence.found("walltime", "longest", match.start(), match.start(), 0.9))
-    for match in sentence.find(r"[Vv]U?"):
-        if match.group() != "v":
-            made.append(sentence.found("walltime", None, match.start(), match.end() - 1, 0.5))
-    for match in sentence.find(r"w[i]?[=:i]?(?P<N>N)(?![ngGtPUx])"):
-        made.append(sentence.found("walltime", None, match.start(), match.end() - 1, 0.5))
+    for pattern, value, sure in (
+        (r"X", "longest", 0.9),
+        (r"V|vU|VU", None, 0.5),
+        (r"w[i]?[=:i]?N(?![ngGtPUx])", None, 0.5),
+    ):
+        made += [sentence.found("walltime", value, m.start(), m.end() - 1, sure) for m in sentence.find(pattern)]
     return made
 
 

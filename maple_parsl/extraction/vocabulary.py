@@ -110,8 +110,10 @@ def vocabulary(sites: tuple[tuple[str, tuple[str, ...]], ...]) -> Vocabulary:
         for phrase in phrases:
             entries.setdefault(plain(phrase), (letter, value))
 
-    places = {item["name"]: Place(**{k: tuple(v) if isinstance(v, list) else v for k, v in item.items()})
-              for item in _file("places.toml")["place"]}  # fmt: skip
+    places = {
+        item["name"]: Place(**{k: tuple(v) if isinstance(v, list) else v for k, v in item.items()})
+        for item in _file("places.toml")["place"]
+    }
     for name, aliases in sites:
         add("S", name, (name, *aliases))
     for place in places.values():
@@ -122,13 +124,69 @@ def vocabulary(sites: tuple[tuple[str, tuple[str, ...]], ...]) -> Vocabulary:
         for name, phrases in raw[section].items():
             add(letter, name, phrases)
     per_node = [f"{unit} per node" for unit in ("gpus", "gpu", "devices", "accelerators", "cards", "g p us")]
-    add("H", "g", [*per_node, "ngpus per node", "num gpus per node", "gpus on each node", "gpus in each node", "gpus a node",
-                   "gpus on every node", "gpus each node", "gpus/node", "gpu/node", "gpus per host", "gpu per nodes"])  # fmt: skip
+    add(
+        "H",
+        "g",
+        [
+            *per_node,
+            "ngpus per node",
+            "num gpus per node",
+            "gpus on each node",
+            "gpus in each node",
+            "gpus a node",
+            "gpus on every node",
+            "gpus each node",
+            "gpus/node",
+            "gpu/node",
+            "gpus per host",
+            "gpu per nodes",
+        ],
+    )
     add("H", "t", ["tiles per node", "gcds per node", "stacks per node", "tiles/node", "gcds/node"])
-    add("H", "P", [f"{unit} {how} node" for unit in ("processes", "process", "procs", "ranks", "tasks", "workers", "ntasks",
-                   "nproc", "nprocs", "nprocesses", "mpi ranks") for how in ("per", "on each", "a", "on every")])  # fmt: skip
-    add("O", 0, ["cpu only", "cpus only", "only cpu", "only cpus", "cpu run", "on cpu", "on cpus", "only on cpus", "no gpu", "no gpus",
-                 "without gpus", "without gpu", "without any gpus", "gpu free", "cpu based", "cpu nodes only", "on the cpu"])  # fmt: skip
+    add(
+        "H",
+        "P",
+        [
+            f"{unit} {how} node"
+            for unit in (
+                "processes",
+                "process",
+                "procs",
+                "ranks",
+                "tasks",
+                "workers",
+                "ntasks",
+                "nproc",
+                "nprocs",
+                "nprocesses",
+                "mpi ranks",
+            )
+            for how in ("per", "on each", "a", "on every")
+        ],
+    )
+    add(
+        "O",
+        0,
+        [
+            "cpu only",
+            "cpus only",
+            "only cpu",
+            "only cpus",
+            "cpu run",
+            "on cpu",
+            "on cpus",
+            "only on cpus",
+            "no gpu",
+            "no gpus",
+            "without gpus",
+            "without gpu",
+            "without any gpus",
+            "gpu free",
+            "cpu based",
+            "cpu nodes only",
+            "on the cpu",
+        ],
+    )
     for phrase, seconds in raw["units"].items():
         add("U", seconds, [phrase])
     for family in raw["models"]["families"]:

@@ -11,7 +11,18 @@ from maple_parsl.extraction.reading import Reading
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,80}\Z")
 _SCRIPT = re.compile(r"[\w~$/][\w./~$-]{0,200}\Z", re.ASCII)
 _REACH = 40  # characters between the value and the word that says what it is
-_NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+_NUMBERS = {
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+    "ten": 10,
+}
 
 
 def grounded(field: str, value: Any, reading: Reading, cues: Iterable[str]) -> tuple[int, int] | str:

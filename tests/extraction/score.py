@@ -36,7 +36,9 @@ class Score:
 
 
 def requests(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (HERE / "data" / name).read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [
+        json.loads(line) for line in (HERE / "data" / name).read_text(encoding="utf-8").splitlines() if line.strip()
+    ]
 
 
 def score(cases: Iterable[dict[str, Any]], catalogue: Catalogue) -> Score:
