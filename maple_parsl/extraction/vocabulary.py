@@ -110,10 +110,10 @@ def vocabulary(sites: tuple[tuple[str, tuple[str, ...]], ...]) -> Vocabulary:
         for phrase in phrases:
             entries.setdefault(plain(phrase), (letter, value))
 
-    places = {
-        item["name"]: Place(**{k: tuple(v) if isinstance(v, list) else v for k, v in item.items()})
-        for item in _file("places.toml")["place"]
-    }
+    places: dict[str, Place] = {}
+    for item in _file("places.toml")["place"]:
+        facts: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in item.items()}
+        places[item["name"]] = Place(**facts)
     for name, aliases in sites:
         add("S", name, (name, *aliases))
     for place in places.values():

@@ -54,8 +54,9 @@ def read(text: str, fields: Sequence[str]) -> dict[str, Any]:
         return {}
     made = {}
     for name, value in found.items():
-        kind = int if name in NUMBERS else str
-        if isinstance(value, kind) and not isinstance(value, bool) and (kind is int or 0 < len(value) <= 60):
+        number = name in NUMBERS and isinstance(value, int) and not isinstance(value, bool)
+        text = name not in NUMBERS and isinstance(value, str) and 0 < len(value) <= 60
+        if number or text:
             made[name] = value
     return made
 

@@ -29,7 +29,7 @@ def model() -> Iterator[LocalModel]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the libraries; ours are errors
         made = LocalModel(
-            ModelSettings(backend="transformers", name=str(weights()), device="cpu", max_answer=60, timeout=300)
+            ModelSettings(backend="transformers", name=str(weights()), device="cpu", max_answer=120, timeout=300)
         )
         made.answer(
             [{"role": "user", "content": "Answer {}"}],

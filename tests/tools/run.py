@@ -39,7 +39,7 @@ CHECK = Part(
         (str(BIN / "ruff"), "format", "--check", "."),
         (str(BIN / "mypy"),),
         (str(BIN / "lint-imports"),),
-        pytest("tests/unit", "tests/cases", "tests/property", "tests/golden", workers=2),
+        pytest("tests/unit", "tests/cases", "tests/property", "tests/golden", "tests/extraction", workers=2),
     ),
     3,
 )
@@ -50,6 +50,7 @@ PARTS = (
         (
             pytest("tests/integration", "--ignore=tests/integration/slurm", workers=2),
             pytest("tests/integration/slurm"),
+            pytest("tests/agents"),
         ),
         14,
     ),
