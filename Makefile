@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: help demo test test-full check bench docs system clean
+.PHONY: help demo test test-full check bench docs public-scripts system clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
@@ -42,6 +42,9 @@ bench: $(READY) system ## speed and memory as ratios, written to bench.json
 
 docs: $(READY) ## check the documentation
 	$(BIN)/python -m tests.tools.docs
+
+public-scripts: $(READY) ## read public scripts at their source (network), check them, write docs/public_scripts.md
+	$(BIN)/python -m tests.tools.public_scripts
 
 clean: ## what the targets made
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis bench.json

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maple_parsl.api import ask, plan, run, runs, sites
+    from maple_parsl.api import ask, correct, plan, port, run, runs, sites
     from maple_parsl.errors import (
         ComposeError,
         ConfigurationError,
@@ -57,7 +57,9 @@ __all__ = [
     "Walltime",
     "__version__",
     "ask",
+    "correct",
     "plan",
+    "port",
     "run",
     "runs",
     "sites",
@@ -65,7 +67,7 @@ __all__ = [
 
 # Where each name comes from; imported when it is first asked for.
 _FROM = {
-    **dict.fromkeys(("ask", "plan", "run", "runs", "sites"), "api"),
+    **dict.fromkeys(("ask", "correct", "plan", "port", "run", "runs", "sites"), "api"),
     "__version__": "version",
     "Finding": "finding",
     "Outcome": "runs.outcome",
@@ -92,7 +94,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """``plan`` and ``runs`` are functions here, although modules of these names exist too.
+    """``plan``, ``port`` and ``runs`` are functions here, although modules of these names exist too.
 
     Importing a module sets its name in the package, and would hide the function.
     """

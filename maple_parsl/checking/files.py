@@ -60,3 +60,16 @@ def write_file(path: Path, old: bytes, new: bytes) -> None:
     finally:
         if name is not None and os.path.exists(name):
             os.unlink(name)
+
+
+def save(out: Path, data: bytes, source: Path) -> None:
+    """Write a new file with the mode of the one it was made from.
+
+    Raises:
+        RequestError: it cannot be written.
+    """
+    try:
+        out.write_bytes(data)
+        out.chmod(source.stat().st_mode & 0o777)
+    except OSError as error:
+        raise RequestError(f"{out}: {(error.strerror or str(error)).lower()}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from maple_parsl.finding import Finding, Severity
+from maple_parsl.rules.asking import reads_as_shell
 from maple_parsl.script.model import Script
 
 RULE = "unreadable-script"
@@ -28,6 +29,12 @@ _FAULTS: dict[str, tuple[Severity, str, str]] = {
     "too_complex": (_NOTE, "this is too complex to follow; the rest was not checked", "split the script"),
     "malformed": (_NOTE, "a part of the script could not be followed and was not checked", "simplify this part"),
 }
+_LANGUAGE = (
+    _NOTE,
+    "this is a program in another language than the shell's; it was not followed",
+    "name the batch script it writes",
+)
+_SHELL = ("unterminated_quote", "unterminated_heredoc", "malformed")
 _WHOLE = ("binary", "empty", "utf16")
 
 
@@ -37,8 +44,13 @@ def unreadable(script: Script, said: Iterable[Finding]) -> Iterator[Finding]:
     lines = {f.line for f in formats}
     kinds = {f.kind for f in script.faults}
     done: set[str] = set()
+    shell = reads_as_shell(script)
     for fault in script.faults:
         severity, message, fix = _FAULTS.get(fault.kind, (None, "", ""))
+        if fault.kind in _SHELL and not shell:
+            if done & set(_SHELL):
+                continue
+            severity, message, fix = _LANGUAGE
         if severity is None or fault.kind in done or fault.place.file:
             continue
         if fault.place.line in lines or (formats and fault.kind in _WHOLE):

@@ -29,6 +29,9 @@ VERBS = {
     "check": ("maple_parsl.cli.check", "Check launch scripts, anyone's, before they queue."),
     "correct": ("maple_parsl.cli.correct", "Put a launch script right, as a diff; nothing is submitted."),
     "mcp": ("maple_parsl.cli.mcp", "Serve plan, check, diagnose and status to assistants (MCP)."),
+    "judge": ("maple_parsl.cli.judge", "Run a launch script in a pretended cluster: what would it start?"),
+    "bench": ("maple_parsl.cli.bench", "Measure Maple: launches on nine sites, judged by execution."),
+    "port": ("maple_parsl.cli.port", "Carry a working script to another site; nothing is submitted."),
     "diagnose": ("maple_parsl.cli.diagnose", "Find the first cause of a failed launch in its logs."),
 }
 

@@ -12,7 +12,7 @@ from maple_parsl.shell import path, quote, word
 if TYPE_CHECKING:
     from maple_parsl.template import Template
 
-_LAUNCH_SETS = frozenset("RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT".split())
+LAUNCH_SETS = frozenset("RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT".split())
 _CONDA_HOOK = 'eval "$(conda shell.bash hook)"'
 _NO_MODULE = "command -v module >/dev/null 2>&1 || . /etc/profile"
 
@@ -148,7 +148,7 @@ def exports(context: Context, target: Target, template: Template, shape: Shape) 
         origin = Origin(layer="template", why=f"template {template.name}", source=template.source)
         put(name, value, origin)
     for name, value in request.env.items():
-        if name in _LAUNCH_SETS:
+        if name in LAUNCH_SETS:
             context.problems.append(f"env {name}: the launch sets it for every process; leave it out")
         if name in made:
             context.finding(

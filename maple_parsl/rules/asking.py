@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from maple_parsl.finding import Edit
 from maple_parsl.rules.base import Subject
-from maple_parsl.script.model import Command, Directive, Place
+from maple_parsl.script.model import Command, Directive, Place, Script
 from maple_parsl.script.times import seconds
 from maple_parsl.script.variables import expand_nodes, gres_gpus, typed_count
 from maple_parsl.site import Facts, NodeKind
@@ -151,10 +151,15 @@ _PYTHON = re.compile(r"(?:from [\w.]+ import |import \w+(?:[., ]|\Z)|def \w+\(.*
 
 def is_shell(subject: Subject) -> bool:
     """The text is a shell script, and not a program in another language that writes one."""
-    shebang = subject.script.format.shebang
+    return reads_as_shell(subject.script)
+
+
+def reads_as_shell(script: Script) -> bool:
+    """As :func:`is_shell`, for a script."""
+    shebang = script.format.shebang
     if shebang is not None and not shebang.late:
         return re.search(r"python|perl|ruby|node|lua|julia", shebang.text) is None
-    return sum(_PYTHON.match(text) is not None for text in subject.lines) < 3
+    return sum(_PYTHON.match(text) is not None for text in script.rows) < 3
 
 
 def documents(subject: Subject) -> set[int]:

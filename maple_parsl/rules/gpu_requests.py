@@ -14,6 +14,7 @@ from maple_parsl.rules.asking import (
     option,
     per_node_gpus,
     row,
+    submitted,
     texts,
     whole,
 )
@@ -147,6 +148,24 @@ def _any_gpu_option(subject: Subject) -> bool:
     )
 
 
+def _none_stated(subject: Subject) -> Iterator[Found]:
+    """Several processes per node from a framework's launcher, and no GPU in the request. Sites that hand out whole
+    nodes want none, so this is for scripts whose site is not known."""
+    if subject.site is not None or subject.script.scheduler != "slurm" or not submitted(subject):
+        return
+    if _any_gpu_option(subject):
+        return
+    for ranks in subject.launches:
+        local = ranks.launch.leaf.value("nproc_per_node")
+        if ranks.framework and local is not None and (local.number or 0) > 1 and ranks.launch.launcher == "srun":
+            yield Found(
+                f"{ranks.framework} starts {local.number} processes per node and no GPU is asked for; that works where"
+                " the whole node is given with its GPUs",
+                ranks.launch.place,
+            )
+            return
+
+
 def _needless(subject: Subject) -> Iterator[Found]:
     """A task count per GPU for a program that uses several."""
     for ranks in subject.launches:
@@ -242,5 +261,15 @@ RULES = (
         "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus=4\n#SBATCH --ntasks-per-gpu=1\nsrun torchrun --nproc-per-node=4 t.py\n",
         "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus=4\n#SBATCH --ntasks=1\nsrun torchrun --nproc-per-node=4 t.py\n",
         _needless,
+    ),
+    _rule(
+        "gpus-unstated",
+        "note",
+        "no GPU is asked for",
+        "Where GPUs are a resource of the scheduler, a job that asks for none sees none.",
+        "Ask for the GPUs of a node, unless the site gives them with the node.",
+        "#!/bin/bash\n#SBATCH --nodes=2\nsrun torchrun --nnodes=2 --nproc-per-node=4 t.py\n",
+        "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=4\nsrun torchrun --nnodes=2 --nproc-per-node=4 t.py\n",
+        _none_stated,
     ),
 )

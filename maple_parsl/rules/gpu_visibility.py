@@ -54,6 +54,13 @@ def _shared_list(subject: Subject) -> Iterator[Found]:
                 )
 
 
+def _none_in_container(subject: Subject) -> Iterator[Found]:
+    """The container tools' own word for no device, and a program that trains."""
+    for assignment in subject.script.assignments:
+        if assignment.name == "NVIDIA_VISIBLE_DEVICES" and assignment.exported and assignment.value.text == "void":
+            yield Found("NVIDIA_VISIBLE_DEVICES=void gives containers no GPU driver and no device", assignment.place)
+
+
 def _two_lists(subject: Subject) -> Iterator[Found]:
     for ranks in subject.launches:
         outer = _listed(ranks.launch, "ROCR_VISIBLE_DEVICES")
@@ -239,5 +246,16 @@ RULES = (
         "#!/bin/bash\n#BSUB -nnodes 1\n#BSUB -W 10\njsrun -n 1 -a 1 -g 1 python t.py\n",
         "#!/bin/bash\n#BSUB -nnodes 1\n#BSUB -W 10\njsrun -n 1 -a 6 -g 6 python t.py\n",
         _resource_set,
+    ),
+    _rule(
+        "container-without-devices",
+        "warning",
+        "containers are told to have no GPU",
+        "void tells the container tools to leave the GPUs and the driver out; some sites set it again per step.",
+        "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html",
+        "Remove it, or name the devices (all).",
+        _HEAD + "export NVIDIA_VISIBLE_DEVICES=void\nsrun --container-image=i.sqsh python t.py\n",
+        _HEAD + "export NVIDIA_VISIBLE_DEVICES=all\nsrun --container-image=i.sqsh python t.py\n",
+        _none_in_container,
     ),
 )

@@ -74,6 +74,13 @@ def _nodes(subject: Subject) -> Iterator[Found]:
         return
     several = script.references("SLURM_JOB_NODELIST") or script.references("SLURM_NODELIST")
     several = several or script.references("SLURM_NNODES") or script.references("PBS_NODEFILE")
+    per_node = script.directive("--ntasks-per-node")
+    if per_node is not None and not several:
+        yield Found(
+            f"{per_node.flag} is given and the number of nodes is not; unless given at submission it is one",
+            per_node.place,
+            severity="note",
+        )
     if several and fewest(subject) == 1:
         yield Found(
             "the number of nodes is not stated and the script is for several; unless given at submission it is one",

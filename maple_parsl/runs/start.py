@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maple_parsl.catalogue import Catalogue, SiteRecord
-from maple_parsl.errors import ComposeError, MapleError
-from maple_parsl.plan import Plan
+from maple_parsl.errors import ComposeError, MapleError, RequestError
+from maple_parsl.plan import Plan, RunPlace
 from maple_parsl.runs import cost, inside, submit, whereabouts
 from maple_parsl.runs.backend import backend
 from maple_parsl.runs.place import place
@@ -57,7 +57,7 @@ def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, st
         inside.check(plan, granted)
     else:
         whereabouts.check(catalogue, record)
-    chosen = place(plan, record.site, cwd=cwd, run_root=terms.run_root, environ=catalogue.environ)
+    chosen = _place(plan, record, catalogue, terms, store)
     if granted is None:
         cost.check(plan, record.site.defaults, max_node_hours=terms.max_node_hours, yes=terms.yes, ask=terms.ask)
     bound = plan.at(chosen)
@@ -76,7 +76,10 @@ def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, st
 
 
 def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store | None = None) -> Run:
-    """Check everything that :func:`start` checks short of the machine and the cost; keep plan and script.
+    """Check everything that :func:`start` checks short of the machine; keep plan and script.
+
+    A limit of node-hours counts; a confirmation is not asked for, as nothing is submitted.
+
 
     The run is stored so that its files can be looked at; it has no job and never gets one by itself.
 
@@ -85,10 +88,21 @@ def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms,
     """
     store = store or Store()
     _sound(plan, terms.force)
-    chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, environ=catalogue.environ)
+    chosen = _place(plan, record, catalogue, terms, store)
+    cost.check(plan, record.site.defaults, max_node_hours=terms.max_node_hours, yes=True)
     bound = plan.at(chosen)
     prepare(bound, catalogue.cwd)
     return Run(store.add(bound, submits=False), store)
+
+
+def _place(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store) -> RunPlace:
+    chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, environ=catalogue.environ)
+    if os.path.realpath(Path(chosen.run_dir).parent) == os.path.realpath(store.runs):
+        raise RequestError(
+            f"the run root {store.runs} is where Maple keeps its own records of runs; choose another folder:"
+            " --run-root (or MAPLE_RUN_ROOT)"
+        )
+    return chosen
 
 
 def _sound(plan: Plan, force: bool) -> None:

@@ -19,7 +19,7 @@ terminated           pending, or the job asked for it    pending (queued again)
                      ended, or knows nothing of it       cancelled if somebody asked for it, else
                                                          timeout if told of the limit, else
                                                          terminated
-                     running, or not asked since         ending
+                     running, or not asked since         ending; terminated when that does not change
 none                 pending                             pending
                      running                             running
                      ended                               ending for a moment (files travel), then
@@ -172,12 +172,16 @@ def _state(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> tuple[Ru
     first = record.first_failure
     if facts.outside or _ended(said) or (first is not None and 0 < record.code < 128):
         return RunState.FAILED, ""
-    return (RunState.ENDING, "") if now - record.ended < _wait(facts, seen) else (RunState.FAILED, "")
+    return (RunState.FAILED, "") if _waited(facts, record, seen, now) else (RunState.ENDING, "")
 
 
-def _wait(facts: Facts, seen: Seen) -> float:
-    """How long a record waits for the scheduler to say why: longer when it cannot be asked."""
-    return PATIENCE if seen.asked_at == 0 or seen.error else SETTLE + facts.vanish
+def _waited(facts: Facts, record: Exit, seen: Seen, now: float) -> bool:
+    """Whether a record has waited long enough for the scheduler to say why; longer when it cannot be asked.
+
+    The wait begins anew with a new answer: a job that was queued again runs before it has written its start.
+    """
+    patience = PATIENCE if seen.asked_at == 0 or seen.error else SETTLE + facts.vanish
+    return now - max(record.ended, seen.since) >= patience
 
 
 def _terminated(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> tuple[RunState, str]:
@@ -185,7 +189,7 @@ def _terminated(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> tup
     assert record is not None
     said = seen.job.state if seen.job else None
     gone = said is None and seen.asked_at > 0
-    waited = now - record.ended >= _wait(facts, seen)
+    waited = _waited(facts, record, seen, now)
     if not (facts.outside or _ended(said) or gone or waited):
         return (RunState.PENDING, "requeued") if evidence.asked_requeue else (RunState.ENDING, "")
     if gone and not waited and not facts.outside and now - seen.since < SETTLE:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from maple_parsl.script import slurm_options as slurm
 from maple_parsl.script.model import Arg, Context, Option
-from maple_parsl.script.values import EMPTY, Value, join
+from maple_parsl.script.values import EMPTY, Symbol, Value, join
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ def parse(grammar: Grammar, words: tuple[Arg, ...], context: Context) -> tuple[t
         if not isinstance(head, str) or not head.startswith("-") or head == "-":
             if head == ":" and len(word.value.parts) == 1:
                 break
-            if not word.value.parts and not word.quote:
+            if not word.quote and (not word.value.parts or _perhaps_options(head)):
                 at += 1
                 continue
             break
@@ -309,6 +309,14 @@ def parse(grammar: Grammar, words: tuple[Arg, ...], context: Context) -> tuple[t
         found.append(Option(name, flag, value, text, word.place, context, place.place))
         at += 1 + used
     return tuple(found), at
+
+
+def _perhaps_options(head: object) -> bool:
+    """A variable that holds one whole option, or nothing: ``srun ${RESUME} torchrun``."""
+    if not isinstance(head, Symbol) or head.kind != "choice":
+        return False
+    texts = [option.text for option in head.options]
+    return "" in texts and all(text == "" or (text and text.startswith("--")) for text in texts)
 
 
 def _one(grammar: Grammar, words: tuple[Arg, ...], at: int, head: str) -> tuple[str, str, Value, int, Arg]:

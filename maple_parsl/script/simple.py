@@ -62,15 +62,16 @@ def assign(walker: Walker, node: Node, how: str, exported: bool | None = None) -
 
 def _array(walker: Walker, node: Node) -> tuple[tuple[Value, ...] | None, Value]:
     items: list[Value] = []
-    for child in node.children:
-        if child.is_named and child.type != "comment":
-            for word in expand.words(walker, child):
-                symbol = word.value.symbol
-                if symbol and symbol.kind in ("host_list", "node_lines"):
-                    return None, word.value
-                if word.value.is_unknown and child.type == "command_substitution":
-                    return None, word.value
-                items.append(word.value)
+    children = [child for child in node.children if child.is_named and child.type != "comment"]
+    for child in children:
+        for word in expand.words(walker, child):
+            symbol = word.value.symbol
+            if symbol and symbol.kind in ("host_list", "node_lines"):
+                return None, word.value
+            # Alone it may be any number of words; among others it stands for the value of an option.
+            if word.value.is_unknown and child.type == "command_substitution" and len(children) == 1:
+                return None, word.value
+            items.append(word.value)
     return tuple(items), items[0] if items else EMPTY
 
 

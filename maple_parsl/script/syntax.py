@@ -31,8 +31,9 @@ def parser() -> Parser:
     return Parser(Language(tree_sitter_bash.language()))
 
 
-# The grammar takes several assignments on a line as the beginning of a command on the lines below, and does not know
-# 3<>file. Both are changed, byte for byte, in what the grammar sees only.
+# The grammar takes several assignments on a line as the beginning of a command on the lines below, does not know
+# 3<>file, and takes $(((X)) && ...), a command substitution, for arithmetic. All are changed, byte for byte, in what
+# the grammar sees only.
 _PART = rb"""(?:"[^"\n`$]*"|'[^'\n]*'|[^\s"'`;&|()<>$#]|\$\w++|\$\{[^}\n]*\}|\$\(\(?[^\n()]*\)?\))"""
 _SEVERAL = re.compile(
     rb"^[ \t]*+[A-Za-z_]\w*+\+?=" + _PART + rb"*+(?:[ \t]++[A-Za-z_]\w*+\+?=" + _PART + rb"*+)++[ \t]*+\n", re.M
@@ -43,6 +44,7 @@ _MOST_OPERATORS = 1500
 # The grammar's scanner looks characters up in C tables that end at 255, and can crash beyond; to bash, all that is not
 # ASCII is a letter like any other.
 _AS_LETTERS = bytes(range(128)) + b"x" * 128
+_ARITHMETIC_FIRST = re.compile(rb"\$\(\(\(([^()\n]*)\)\)(?=\s*(?:&&|\|\|))")
 _BOTH_WAYS = re.compile(rb"(\d)<>(?=[\"'/$\w])")
 
 
@@ -53,6 +55,8 @@ def parse(code: Code, inside: Iterable[tuple[int, int]] = ()) -> Node:
         data = data.translate(_AS_LETTERS)
     if b"<>" in data:
         data = _BOTH_WAYS.sub(rb"\1< ", data)
+    if b"$(((" in data:
+        data = _ARITHMETIC_FIRST.sub(rb"$( (\1) ", data)
     ends = [m.end() for m in _SEVERAL.finditer(data)]
     if ends:
         rows = Lines(code.text)

@@ -190,10 +190,13 @@ def test_the_nearest_project_is_used(world: World) -> None:
     assert (kind.cores, kind.nodes) == (64, 2)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_a_project_of_another_user_is_not_read_silently(world: World) -> None:
+def test_a_project_of_another_user_is_not_read_silently(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.write("project", "[kinds.gpu]\ncores = 1")
-    os.chown(world.root / "project/.maple", 12345, 12345)
+    mine = os.geteuid()
+    if mine == 0:  # root gives the folder away; anyone else becomes another user
+        os.chown(world.root / "project/.maple", 12345, 12345)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: mine + 12345)
     record = world.catalogue.get("tern")
     assert record.site.kinds["gpu"].cores == 64
     assert "another user" in record.notices[0]
@@ -237,8 +240,4 @@ def test_data_folders_are_found_or_missed_in_plain_words() -> None:
 
 
 def test_the_shipped_catalogue_can_be_listed() -> None:
-    try:
-        data_folder("providers")
-    except ConfigurationError:
-        pytest.skip("this checkout has no providers folder")
-    Catalogue.load({}, Path("/")).names()
+    assert {"local", "perlmutter", "polaris"} <= set(Catalogue.load({}, Path("/")).names())

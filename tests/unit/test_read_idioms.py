@@ -126,3 +126,18 @@ def test_a_full_machine_is_a_block() -> None:
     assert found.processes == 127488
     assert len(found.blocks) == 1
     assert found.place_of(127487) == (10623, 11)
+
+
+def test_an_option_in_a_variable_that_may_be_empty() -> None:
+    script = read(
+        "#!/bin/bash\n#SBATCH --nodes=2\nR=\nif [ -d /opt/x ]; then R=--auto-resume=1; fi\n"
+        'declare -a A=(--container-image $(realpath i.sqsh) -l)\nsrun $R "${A[@]}" torchrun --nnodes=2 t.py\n'
+    )
+    launch = script.launches[0]
+    assert [option.name for option in launch.options] == ["container_image", "l"]
+    assert launch.leaf.launcher == "torchrun"
+
+
+def test_a_command_substitution_that_begins_like_arithmetic() -> None:
+    script = read("#!/bin/bash\nsrun bash -c 'echo $(((SLURM_NODEID)) && echo 0 || echo 1)'\n")
+    assert script.faults == ()

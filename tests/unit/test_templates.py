@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import maple_parsl
 from maple_parsl import template
 from maple_parsl.errors import ComposeError, ConfigurationError
 from tests import cases
@@ -87,3 +88,13 @@ def test_a_broken_template_file_is_named_with_its_key(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match=r"mine\.toml") as caught:
             template.load(tmp_path)
         assert word in str(caught.value)
+
+
+def test_a_template_of_ones_own_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = (cases.ROOT / "agents" / "retrieval" / "templates" / "plain.toml").read_text()
+    (tmp_path / "mine.toml").write_text(shipped.replace('name = "plain"', 'name = "our-group"'))
+    monkeypatch.setenv("MAPLE_TEMPLATE_PATH", str(tmp_path))
+    fields = {"nodes": 2, "walltime": "1h", "account": "abcd-delta-gpu", "queue": "gpuA100x4"}
+    plan = maple_parsl.plan("gpt", "ddp", "delta", template="our-group", **fields)
+    assert plan.template == "our-group"
+    assert "srun" in plan.script

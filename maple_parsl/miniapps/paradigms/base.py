@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 
 import torch
@@ -19,7 +20,7 @@ CHECKPOINT_OPTIONS = StateDictOptions(flatten_optimizer_state_dict=True)
 """One key per parameter in the optimizer's part too: pipeline stages then never write the same key."""
 
 
-class Trainer:
+class Trainer(ABC):
     """A model spread over the ranks, its optimizer and one training step."""
 
     chain: Chain
@@ -35,13 +36,13 @@ class Trainer:
         self.world = world
         self.family = family
 
+    @abstractmethod
     def step(self, inputs: Tensor, targets: Tensor) -> Tensor | None:
         """Trains on one batch of this replica, on the device.
 
         Returns the mean loss over that batch, a scalar, or None on a rank that does not see the end of the
         model.
         """
-        raise NotImplementedError
 
     def parameters(self) -> ParameterReport:
         """Hashes of the parameters (a collective call)."""

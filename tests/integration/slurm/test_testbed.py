@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 import textwrap
@@ -51,8 +50,8 @@ def test_localhost_is_each_nodes_own(slurm: Testbed) -> None:
 
 def test_shared_memory_is_each_nodes_own(slurm: Testbed) -> None:
     slurm.run(["touch", "/dev/shm/here"], node="node1")
-    assert slurm.run(["ls", "/dev/shm"], node="node1").stdout.split() == ["here"]
-    assert slurm.run(["ls", "/dev/shm"], node="node2").stdout.split() == []
+    assert "here" in slurm.run(["ls", "/dev/shm"], node="node1").stdout.split()
+    assert "here" not in slurm.run(["ls", "/dev/shm"], node="node2").stdout.split()
     assert not Path("/dev/shm/here").exists()
 
 
@@ -192,7 +191,6 @@ def test_the_high_partition_preempts_without_accounting(slurm: Testbed) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 def test_four_torch_ranks_on_two_nodes_find_each_other(slurm: Testbed, tmp_path: Path) -> None:
     (tmp_path / "ranks.py").write_text(
         textwrap.dedent("""\

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from .harness import Run, copy_of_miniapps, run, torchrun_command
 
@@ -22,13 +24,23 @@ def train_py(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def gpt_run(train_py: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
-    """gpt trained on two ranks with 32 samples a step in all: a function from paradigm to its one run."""
+    """gpt trained on two ranks with 32 samples a step in all: a function from paradigm to its one run.
+
+    All workers of a test session share the runs: the first that wants one makes it, the others wait.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     done: dict[str, Run] = {}
 
     def get(paradigm: str) -> Run:
         if paradigm not in done:
-            folder: Path = tmp_path_factory.mktemp(f"gpt-{paradigm}")
-            done[paradigm] = run(gpt_command(train_py, paradigm), folder)
+            folder = shared / f"gpt-{paradigm}"
+            with FileLock(shared / f"gpt-{paradigm}.lock"):
+                outputs = folder / "outputs.json"
+                if not outputs.exists():
+                    made = run(gpt_command(train_py, paradigm), folder)
+                    outputs.write_text(json.dumps([made.code, made.stdout, made.stderr]))
+                done[paradigm] = Run(folder, *json.loads(outputs.read_text()))
         return done[paradigm]
 
     return get

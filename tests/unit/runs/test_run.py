@@ -112,6 +112,15 @@ def test_dry_run_has_a_script_and_no_job(fake: FakeScheduler, store: Store) -> N
     assert fake.submissions == []
     assert run.job_id is None
     assert run.state is RunState.NOT_SUBMITTED
+    with pytest.raises(LimitError, match=r"the limit is 0\.001 node-hours"):
+        maple_parsl.run(*WORDS, dry_run=True, max_node_hours=0.001, **FIELDS)
+
+
+def test_run_directories_are_apart_from_the_records(fake: FakeScheduler, store: Store) -> None:
+    for dry_run in (False, True):
+        with pytest.raises(RequestError, match="choose another folder: --run-root"):
+            maple_parsl.run(*WORDS, dry_run=dry_run, run_root=str(store.runs), **FIELDS)
+    assert fake.submissions == []
 
 
 def test_not_here(fake: FakeScheduler, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

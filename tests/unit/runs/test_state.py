@@ -53,7 +53,11 @@ S = RunState
         (evidence(FAILED), said(JobState.timeout), S.TIMEOUT),
         (evidence(record("failed", 137)), said(JobState.out_of_memory), S.OUT_OF_MEMORY),
         (evidence(record("failed", 137)), said(R), S.ENDING),
-        (evidence(record("failed", 15, ended=9000)), said(R), S.FAILED),
+        (evidence(record("failed", 15, ended=9000)), said(R, since=9000), S.FAILED),
+        (evidence(record("terminated", 143, ended=9000)), said(R, since=9000), S.TERMINATED),
+        # Queued again for long, and running now: the new attempt has not written its start yet.
+        (evidence(record("failed", 15, ended=9000)), said(R), S.ENDING),
+        (evidence(record("terminated", 143, ended=9000)), said(R), S.ENDING),
         (evidence(record("failed", 15)), said(JobState.failed), S.FAILED),
         (evidence(ENDED_BY_TERM), said(JobState.timeout), S.TIMEOUT),
         (evidence(ENDED_BY_TERM), said(JobState.preempted), S.PREEMPTED),
