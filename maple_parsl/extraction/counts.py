@@ -11,6 +11,9 @@ _PER_NODE = r"(?:pi?[?iGSg]{0,2}n|e|/n?|[o?]?ei?n|in)"
 _BEFORE_UNIT = "[?iWT]{0,2}?"
 
 
+_ONE = frozenset({"gpu", "accelerator"})
+
+
 def counts(sentence: Sentence) -> list[Found]:
     """Values of ``nodes``, ``gpus`` (per node), ``gpus_total`` and ``gpus_plain`` (not said which), and ``unit``."""
     found: list[Found] = []
@@ -40,6 +43,14 @@ def counts(sentence: Sentence) -> list[Found]:
                 found.append(sentence.found("unit_" + unit, kind, first, last - 1))
             sentence.claim(first, last - 1)
     found += _articles(sentence)
+    if not any(
+        each.field in ("nodes", "gpus_total") for each in found
+    ):  # "the whole node" is one, if nothing else is said
+        found += [
+            sentence.found("nodes", 1, m.start(), m.end() - 1, 0.8)
+            for m in sentence.find(r"Wi?n")
+            if sentence.low(m.end() - 1) in ("node", "host")
+        ]
     found += _bare(sentence, found)
     return found
 
@@ -111,8 +122,8 @@ def _articles(sentence: Sentence) -> list[Found]:
             sentence.claim(match.start(), match.end() - 1)
     made += [
         sentence.found("gpus_plain", 1, match.start(), match.end() - 1, 0.8)
-        for match in sentence.find(r"i[?W]?[gG](?![nNTpe/H])")
-        if sentence.low(match.start()) in ("a", "an") and sentence.letter(match.start() - 1) != "P"
+        for match in sentence.find(r"i[gG](?![nNTpe/H])")
+        if sentence.low(match.start()) in ("a", "an") and sentence.low(match.start() + 1) in _ONE
     ]
     return made
 

@@ -15,10 +15,11 @@ from maple_parsl.extraction.safety import field_injection, injection
 from maple_parsl.extraction.sentence import Found, Sentence
 from maple_parsl.extraction.settle import present, settle
 from maple_parsl.extraction.shape import shape
+from maple_parsl.extraction.statement import family, own_paradigm
 from maple_parsl.extraction.times import times
 from maple_parsl.extraction.tokens import LONGEST
 from maple_parsl.extraction.vocabulary import Vocabulary, vocabulary
-from maple_parsl.request import MODELS, PARADIGMS
+from maple_parsl.request import PARADIGMS
 
 if TYPE_CHECKING:
     from maple_parsl.catalogue import Catalogue
@@ -63,7 +64,8 @@ def _from_words(words: str, catalogue: Catalogue, known: Vocabulary, diagnose: b
     found += counts(sentence)
     stated = settle(sentence, found, errors)
     values = {name: value for name, value in stated.items() if value.value is not None}
-    single = "nodes" not in values and "gpus_plain" in values and values["gpus_plain"].value == 1
+    one_node = "nodes" not in values or values["nodes"].value == 1
+    single = one_node and "gpus_plain" in values and values["gpus_plain"].value == 1
     values |= paradigm(sentence, present(found), single)
     _launchers(sentence, found, errors)
     if len(words) > LONGEST:
@@ -248,7 +250,7 @@ def _missing(values: dict[str, Value], facts: Facts | None) -> tuple[str, ...]:
     elif site is not None and (site.scheduler.account == "optional" or site.defaults.account):
         needless = {"account"}
     model, technique = values.get("model"), values.get("paradigm")
-    if model and technique and str(model.value).lower() in MODELS and technique.value in PARADIGMS:
+    if model and technique and family(str(model.value)) and own_paradigm(str(technique.value)):
         needless.add("script")  # Maple's own small model of that family
     return tuple(name for name in REQUIRED if name not in values and name not in needless)
 

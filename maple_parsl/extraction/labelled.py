@@ -50,6 +50,7 @@ def _after(sentence: Sentence, at: int) -> tuple[int, bool]:
     explicit, here = False, at + 1
     while here < len(sentence.items) and (
         sentence.letter(here) in ("=", ":", '"', "_")
+        or (sentence.letter(here) == "," and sentence.low(here + 1) == "is")
         or sentence.low(here) in _CALLED
         or sentence.low(here) in ("the", "my", "our", "our's", "should", "be", "will", "to", "it", "use")
     ):
@@ -81,6 +82,8 @@ def _accounts(sentence: Sentence, vocabulary: Vocabulary) -> list[Found]:
             continue
         here, explicit = _after(sentence, at)
         forward = _name(sentence, here)
+        if forward and sentence.letter(here) == "a" and not explicit and len(forward[0]) > 2:
+            continue  # "bill it to the project x": the next label has the name
         terse = item.low in _TERSE or explicit
         if forward and _is_account(sentence, here, forward[0], vocabulary, terse, explicit):
             made.append(sentence.found("account", forward[0], here, forward[1], 1.0 if terse else 0.9))
@@ -246,7 +249,7 @@ def _bare_queues(sentence: Sentence, queues: tuple[str, ...]) -> list[Found]:
         before, after = sentence.letter(at - 1), sentence.letter(at + 1)
         if item.low in _WORDS:
             placed = sentence.low(at - 1) in ("in", "on", "to", "into", "via", "through", "of")
-            apart = (before in ',;\n"' or at == 0) and after in (",", ";", "\n", ".", "")
+            apart = (before in ',;\n"/S' or at == 0) and after in (",", ";", "\n", ".", "", "/", "D", "C")
             if item.low == "regular":
                 apart = apart or before in ",SnUDC0"
             if not (apart or (placed and after in (",", ";", "\n", ".", "", "N", "D", "C", "o"))):

@@ -32,9 +32,12 @@ _OTHER = frozenset(
     )
 )
 _KEEP = {"gpu nodes": "n"}
+_PLACED = frozenset({"on", "at", "onto", "in", "using", "for"})
 _SHORT_SITES = frozenset(
     {
         "here",
+        "this machine",
+        "this computer",
         "pm",
         "s3",
         "local",
@@ -196,7 +199,9 @@ def _sites_in_place(found: list[Item]) -> list[Item]:
             if after and after.low in ("model", "models", "llm", "llms", "lab", "labs", "optics"):
                 item = replace(item, letter="?")
             elif item.low in _SHORT_SITES:
-                placed = before is not None and (before.letter in "os=:n" or before.low in ("my", "this"))
+                placed = before is not None and (
+                    before.low in _PLACED or before.letter in "s=:n" or before.low in ("my", "this")
+                )
                 alone = item.low == "local" and (after is None or after.letter in ",.;\nNC" or after.low == "--")
                 if not (placed or alone) or (
                     after is not None and after.low in ("disk", "scratch", "batch", "rank", "copy", "bucket")

@@ -21,7 +21,7 @@ def shape(
     devices = facts.devices if facts else None
     if plain is not None and per is None and total is None:
         per, total, nodes = _meant(plain, nodes, facts, stated)
-    elif (
+    elif (plain is not None and total is None and nodes is None and per is not None and plain.value != per.value) or (
         plain is not None
         and total is None
         and nodes is not None

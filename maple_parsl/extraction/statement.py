@@ -8,7 +8,7 @@ from typing import Any
 
 from maple_parsl.errors import RequestError
 from maple_parsl.extraction.reading import Reading
-from maple_parsl.request import PARADIGMS, Request
+from maple_parsl.request import MODELS, PARADIGMS, Request
 
 # How a framework's name chooses the way it starts; PyTorch has the site's own default.
 _TEMPLATES = {
@@ -55,9 +55,20 @@ def statement(reading: Reading) -> Statement:
     _paradigm(reading, fields, notes)
     if reading.get("port") is not None:
         notes.append("the port is chosen when the job runs, a free one; a fixed one could be taken")
-    if fields.get("script") is None and (model := fields.get("model")):
-        fields["model"] = str(model).lower()
+    if own := family(str(fields.get("model"))):
+        fields["model"] = own
     return Statement(Request.of(**fields), tuple(notes))
+
+
+def family(model: str) -> str | None:
+    """The family of Maple's own small models that a name is, when it says no more than that (``U-Net``)."""
+    plain = model.lower().replace("-", "").replace(" ", "")
+    return plain if plain in MODELS else None
+
+
+def own_paradigm(name: str) -> bool:
+    """Whether Maple's own small models train that way."""
+    return name.removeprefix("deepspeed-").rstrip("0123456789") in (*PARADIGMS, "zero") or name in PARADIGMS
 
 
 def _paradigm(reading: Reading, fields: dict[str, Any], notes: list[str]) -> None:

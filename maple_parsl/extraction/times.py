@@ -6,12 +6,12 @@ from maple_parsl.extraction.sentence import Found, Sentence
 
 # A time that is not how long the job may run.
 _OTHER_BEFORE = frozenset(
-    "every timeout timeouts interval due deadline starts starting begins meeting conference wait waiting waited queued"
+    "timeout timeouts interval due deadline starts starting begins meeting conference wait waiting waited queued"
     " pending checkpoint checkpoints checkpointing save saves saving log logs logging validate validation eval evaluate"
-    " heartbeat expires expire uptime downtime maintenance reservation epoch epochs takes~ per each".split()
+    " heartbeat expires expire uptime downtime maintenance reservation epoch epochs takes~".split()
 )
 _OTHER_AFTER = frozenset("ago later old earlier per before away till until".split())
-_ATOM = r"(?:N/No?i?U|N?[o]?h[o]?i?U|Nyi?hU|N_?U(?:yi?h)?|iU(?:yi?h)?|D(?:yi?h)?|CU?|Uyi?h)"
+_ATOM = r"(?:N/No?i?U|(?:No?)?ho?i?U|Nyi?hU|N_?U(?:yi?h)?|iU(?:yi?h)?|D(?:yi?h)?|CU?|Uyi?h)"
 
 
 def times(sentence: Sentence) -> list[Found]:
@@ -41,7 +41,14 @@ def _elsewhere(sentence: Sentence, first: int, last: int) -> bool:
         between = sentence.letters[at + 1 : first]
         if sentence.low(at) in _OTHER_BEFORE and not any(mark in between for mark in ".;\n,"):
             return True
-    return sentence.low(last + 1) in _OTHER_AFTER or sentence.low(first - 1) in ("per", "every", "next", "last", "past")
+    return sentence.low(last + 1) in _OTHER_AFTER or sentence.low(first - 1) in (
+        "per",
+        "every",
+        "each",
+        "next",
+        "last",
+        "past",
+    )
 
 
 def _seconds(sentence: Sentence, first: int, last: int) -> float | None:

@@ -8,8 +8,8 @@ from maple_parsl.catalogue import Catalogue
 from tests.extraction.score import requests, score
 
 # The written ones on the first try, before the grammar learnt from them: 422 of 440 fields, 1 invented,
-# 15 of 17 classes.
-BARS = {"handed.jsonl": (0.97, 0.95), "written.jsonl": (0.99, 1.0)}
+# 15 of 17 classes; the thirty after that: 246 of 255 fields, none invented, 6 of 6 classes.
+BARS = {"handed.jsonl": (0.97, 0.95), "written.jsonl": (0.99, 1.0), "written2.jsonl": (0.99, 1.0)}
 
 
 @pytest.mark.parametrize("name", BARS)
