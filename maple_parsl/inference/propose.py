@@ -55,8 +55,8 @@ def read(text: str, fields: Sequence[str]) -> dict[str, Any]:
     made = {}
     for name, value in found.items():
         number = name in NUMBERS and isinstance(value, int) and not isinstance(value, bool)
-        text = name not in NUMBERS and isinstance(value, str) and 0 < len(value) <= 60
-        if number or text:
+        short = name not in NUMBERS and isinstance(value, str) and 0 < len(value) <= 60
+        if number or short:
             made[name] = value
     return made
 
