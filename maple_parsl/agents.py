@@ -102,7 +102,7 @@ def find_templates(
 def verify(plan: Plan, site: Site, trace: Trace, round: int = 1) -> tuple[Finding, ...]:
     """Verification: the plan's own findings, and those of every rule on the script that would be submitted."""
     from maple_parsl.checking.report import inspect
-    from maple_parsl.script import outline
+    from maple_parsl.script.render import outline
 
     # The shipped shell is the same in every script and has tests of its own; the rest is what differs.
     text = outline(plan)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from maple_parsl.folders import current, expanded
 from maple_parsl.plan import Origin, Plan
 from maple_parsl.request import Request
+from maple_parsl.walltime import Walltime
 
 if TYPE_CHECKING:
     from maple_parsl.agents import Answer
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from maple_parsl.runs.run import Run
     from maple_parsl.site import Site
     from maple_parsl.template import Template
+    from maple_parsl.transport import Via
+
+_PREFLIGHT_SECONDS = 600  # walltime of a preflight alone: it takes a minute, set-up and clean-up the rest
 
 
 def plan(
@@ -66,6 +70,8 @@ def run(
     force: bool = False,
     run_root: str | None = None,
     cwd: str | Path | None = None,
+    via: str | None = None,
+    run_id: str | None = None,
     ask: Callable[[str], bool] | None = None,
     show: Callable[[Plan], None] | None = None,
     **fields: Any,
@@ -79,6 +85,10 @@ def run(
         here: launch inside the allocation this process is in; nothing is submitted.
         force: submit in spite of findings of severity error.
         run_root: folder for run directories, on a file system all nodes see.
+        via: how the site is reached: ``here``, ``globus``, ``ssh``, or with an address (``globus:UUID``,
+            ``ssh:HOST``). By default this machine when it is the site, else what your file of the site names.
+        run_id: the id the run gets (letters, digits, dashes), for a program that must find it again after a kill:
+            when the store has a run of that id, that is returned and nothing is started.
         ask: puts a question to a person. show: is handed the plan before anything happens.
 
     Raises:
@@ -86,14 +96,21 @@ def run(
     """
     from maple_parsl.runs.start import Terms, rehearse, start
 
+    if run_id is not None and (known := _known(run_id)):
+        return known
     catalogue = _catalogue(cwd)
     made = request if request is not None else _request(model, paradigm, site, fields)
     if here:
         made = _as_granted(made, catalogue)
-    planned, record = _composed(made, catalogue)
+    way = _way(made, catalogue, via, here)
+    planned, record = _composed(made, catalogue, away=way is not None)
     if show is not None:
         show(planned)
-    terms = Terms(yes, ask, max_node_hours, force, here, run_root)
+    terms = Terms(yes, ask, max_node_hours, force, here, run_root, run_id)
+    if way is not None:
+        from maple_parsl.runs.away.start import start as start_away
+
+        return start_away(planned, record, catalogue, terms, way, submits=not dry_run)
     launch = rehearse if dry_run else start
     return launch(planned, record, catalogue, terms)
 
@@ -236,7 +253,33 @@ def _catalogue(cwd: str | Path | None) -> Catalogue:
     return Catalogue.load(os.environ, Path(os.path.abspath(cwd or current())))
 
 
-def _composed(request: Request, catalogue: Catalogue) -> tuple[Plan, SiteRecord]:
+def _known(run_id: str) -> Run | None:
+    """The run of exactly that id, if the store has it."""
+    from maple_parsl.errors import RequestError
+    from maple_parsl.runs.run import Run
+    from maple_parsl.runs.store import RUN_ID, Store
+
+    if not RUN_ID.match(run_id):
+        raise RequestError(f"{run_id!r} cannot be the id of a run; use 6 to 61 small letters, digits and dashes")
+    store = Store()
+    return Run.open(run_id, store) if run_id in store.ids() else None
+
+
+def _way(request: Request, catalogue: Catalogue, via: str | None, here: bool) -> Via | None:
+    """The way to a site that is not this machine; None where it is, or where nothing leads elsewhere."""
+    from maple_parsl.runs import whereabouts
+    from maple_parsl.transport import via as ways
+
+    if request.site is None or here:
+        return None
+    record = catalogue.get(request.site)
+    if via is not None:
+        return ways.stated(via, record)
+    found = ways.configured(record)
+    return None if found is None or whereabouts.surely_here(catalogue, record) else found
+
+
+def _composed(request: Request, catalogue: Catalogue, *, away: bool = False) -> tuple[Plan, SiteRecord]:
     from maple_parsl.compose import compose
     from maple_parsl.errors import RequestError
 
@@ -244,9 +287,11 @@ def _composed(request: Request, catalogue: Catalogue) -> tuple[Plan, SiteRecord]
         raise RequestError("no site stated; maple sites lists them, and local is this machine")
     record = catalogue.get(request.site)
     _whole_lines(request)
+    if request.preflight == "only" and request.walltime is None:
+        request = request.model_copy(update={"walltime": Walltime(_PREFLIGHT_SECONDS)})
     if request.snapshot:
         request = _inside_tree(request, catalogue.cwd)
-    if record.site.scheduler.kind == "none":
+    if record.site.scheduler.kind == "none" and not away:
         return _local(request, record), record
     return compose(request, record.site, _templates(), record.origin), record
 
@@ -289,7 +334,6 @@ def _as_granted(request: Request, catalogue: Catalogue) -> Request:
     """What was not stated and the allocation fixes: nodes, account, the time that is left."""
     from maple_parsl.errors import RequestError
     from maple_parsl.runs.inside import allocation
-    from maple_parsl.walltime import Walltime
 
     if request.site is None:
         raise RequestError("no site stated; maple sites lists them")

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from maple_parsl.plan import Origin, Plan
-from maple_parsl.script import lines
+from maple_parsl.script.render import lines
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,13 @@ class Explained:
 _SECTIONS = (
     (re.compile(r"# --- This run"), "names of this run and its folders, for everything below"),
     (re.compile(r"# --- Bookkeeping"), "shipped shell: claims the run, keeps the exit record, forwards signals"),
+    (re.compile(r"# --- Watchdog"), "shipped shell: watches the training and says when it no longer advances"),
     (re.compile(r"# --- Environment"), "the software and variables of every process"),
     (re.compile(r"# --- Rendezvous"), "where the processes meet"),
     (re.compile(r"# --- What each"), "the small program around each process"),
     (re.compile(r"# --- Launch"), "the launch itself"),
 )
-_TASK = re.compile(r"maple_put \"\$MAPLE_RUN_DIR/bin/(task|start)\.sh\" <<'(\w+)'")
+_TASK = re.compile(r"maple_put \"\$MAPLE_(?:RUN_DIR/bin/)?(task|start|preflight|SAMPLE)(?:\.sh|\.py)?\" <<'(\w+)'")
 
 
 def explain(plan: Plan) -> tuple[Explained, ...]:
@@ -67,6 +68,10 @@ def _fixed(plan: Plan, text: str, section: str, inside: str) -> Origin:
         return maple(
             "shipped shell around each process: takes its rank from the launcher, watches it, notes its failure"
         )
+    if inside == "SAMPLE":
+        return maple("shipped shell: samples the devices for the watchdog")
+    if inside == "preflight":
+        return maple("the preflight: shipped code that tries the launch before the training")
     if inside == "start":
         return Origin(layer="template", why=f"template {plan.template} starts {_program(plan)} on each node")
     if not text.strip():
@@ -88,7 +93,7 @@ def _fixed(plan: Plan, text: str, section: str, inside: str) -> Origin:
     if section == _SECTIONS[-1][1] and not text.startswith(("#", "export ", "for ", "done", "  [")):
         if text == "maple_finish":
             return maple("the exit record is written and the job ends with the code of the first failure")
-        if text.startswith("maple_launch"):
+        if text.startswith(("maple_launch", "maple_preflight")):
             return _of(plan, "launcher", "the site's launcher, under the watch of this script")
         return Origin(layer="template", why=f"what is started: {_program(plan)}, by template {plan.template}")
     return maple(section)

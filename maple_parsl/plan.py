@@ -135,6 +135,19 @@ class Rendezvous(Part):
     origin: Origin
 
 
+class Preflight(Part):
+    """The test of the launch before the program.
+
+    Attributes:
+        action: what a finding that the launch cannot train does; ``only``: the program is not started at all.
+        program: what stands in the program's place. seconds: after which it is ended.
+    """
+
+    action: Literal["stop", "warn", "only"]
+    program: tuple[Word, ...]
+    seconds: int
+
+
 class RunPlace(Part):
     """A run's own identity and folders (absolute paths)."""
 
@@ -178,6 +191,7 @@ class Plan(Part):
     warns_itself: bool
     poll_seconds: int
     miniapp: bool
+    preflight: Preflight | None = None
     provenance: dict[str, Origin]
     findings: tuple[Finding, ...] = ()
     place: RunPlace | None = None
@@ -185,7 +199,7 @@ class Plan(Part):
     @property
     def script(self) -> str:
         """The batch script, the same text for the same plan."""
-        from maple_parsl.script import render
+        from maple_parsl.script.render import render
 
         return render(self)
 
@@ -230,6 +244,12 @@ class Plan(Part):
         from maple_parsl.provider import VerbatimLauncher
 
         return VerbatimLauncher()
+
+    def endpoint_config(self) -> dict[str, Any]:
+        """The ``user_endpoint_config`` with which a multi-user endpoint starts blocks of this shape."""
+        from maple_parsl.provider import endpoint_config
+
+        return endpoint_config(self)
 
     def config(self, **options: Any) -> Any:
         """A whole Parsl ``Config`` whose blocks have this plan's shape."""

@@ -119,6 +119,11 @@ class Request(Part):
         directives: raw scheduler directives, without ``#SBATCH``/``#PBS``; launcher_args: raw launcher options.
         exclusive: whole nodes, also where nodes are shared by default. requeue: restart after preemption or at
             the walltime. snapshot: copy the working tree into the run directory.
+        watchdog: report a job whose log, metrics and heartbeat files stand still for so long; ``watchdog_action``:
+            ``stop`` ends it too. Absent: no watchdog.
+        preflight: a test of the launch in the allocation, before the program: ``stop`` ends the job where it finds
+            that the launch cannot train (also True), ``warn`` only says so, ``off`` (False) leaves it out, ``only``
+            runs nothing else. Absent: ``stop`` for several nodes of a scheduler, else ``off``.
     """
 
     model: Filled | None = None
@@ -147,6 +152,14 @@ class Request(Part):
     exclusive: bool | None = None
     requeue: bool = False
     snapshot: bool = False
+    preflight: Literal["stop", "warn", "off", "only"] | None = None
+    watchdog: Walltime | None = None
+    watchdog_action: Literal["report", "stop"] = "report"
+
+    @field_validator("preflight", mode="before")
+    @classmethod
+    def _preflight_flag(cls, value: Any) -> Any:
+        return {True: "stop", False: "off"}[value] if isinstance(value, bool) else value
 
     @field_validator("env")
     @classmethod

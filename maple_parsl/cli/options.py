@@ -76,6 +76,13 @@ _OPTIONS: Mapping[str, Any] = {
     "launcher_arg": _many("Option for the site's launcher; repeat.", "--launcher-arg", metavar="OPT"),
     "exclusive": Annotated[bool | None, typer.Option("--exclusive/--no-exclusive", help="Whole nodes.")],
     "requeue": _flag("Start again after preemption, or at the walltime.", "--requeue"),
+    "preflight": _text(
+        "Test of the launch in the allocation: stop (default on several nodes), warn or off.", "--preflight"
+    ),
+    "watchdog": _text(
+        "Report a job that stands still for so long (log, metrics, heartbeat).", "--watchdog", metavar="TIME"
+    ),
+    "watchdog_action": _text("With --watchdog: report, or stop the job too.", "--watchdog-action"),
     "snapshot": _flag("Copy the working tree, so that later edits do not change the job.", "--snapshot"),
 }
 _FALSE = {"whole_gpus", "requeue", "snapshot"}

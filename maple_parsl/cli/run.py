@@ -33,6 +33,10 @@ def run(
     run_root: Annotated[
         str | None, typer.Option("--run-root", help="Folder for run directories, seen by all nodes.", metavar="DIR")
     ] = None,
+    via: Annotated[
+        str | None,
+        typer.Option("--via", help="The way to the site: here, globus, ssh, or with :ADDRESS.", metavar="WAY"),
+    ] = None,
     wait: Annotated[
         bool | None, typer.Option("--wait/--no-wait", help="Wait for the end (local: unless told not to).")
     ] = None,
@@ -43,26 +47,37 @@ def run(
     json: Json = False,
 ) -> int:
     """Launch, once. Exit code 10 with --wait or --follow: the run did not succeed."""
-    import maple_parsl.api as api
-
     if resubmit is not None:
         from maple_parsl.runs.run import Run
 
-        started = Run.open(resubmit).resubmit()
-    else:
-        started = api.run(
-            request=request,
-            dry_run=dry_run,
-            yes=yes,
-            max_node_hours=max_node_hours,
-            here=here,
-            force=force,
-            run_root=run_root,
-            ask=None if json else _asker(),
-            show=None if json else _show,
-        )
-    if dry_run and resubmit is None:
+        return _attended(Run.open(resubmit).resubmit(), wait, follow, json)
+    return launch(
+        request,
+        json=json,
+        wait=wait,
+        follow=follow,
+        dry_run=dry_run,
+        yes=yes,
+        max_node_hours=max_node_hours,
+        here=here,
+        force=force,
+        run_root=run_root,
+        via=via,
+    )
+
+
+def launch(request: Request, *, json: bool, wait: bool | None, follow: bool, dry_run: bool, **terms: Any) -> int:
+    """Launch a request and stay with it as far as was asked; ``terms`` are those of :func:`maple_parsl.run`."""
+    import maple_parsl.api as api
+
+    ask, show = (None, None) if json else (_asker(), _show)
+    started = api.run(request=request, dry_run=dry_run, ask=ask, show=show, **terms)
+    if dry_run:
         return _rehearsed(started, json)
+    return _attended(started, wait, follow, json)
+
+
+def _attended(started: Run, wait: bool | None, follow: bool, json: bool) -> int:
     stay = follow or (wait if wait is not None else started.summary.scheduler == "none" and not json)
     if not stay:
         return _submitted(started, json)
@@ -100,7 +115,7 @@ def _rehearsed(run: Run, json: bool) -> int:
             {"run": run.id, "job_id": None, "state": "not_submitted", "run_dir": str(run.run_dir), "dry_run": True}
         )
     else:
-        print(f"nothing was submitted; the script is {run.run_dir}/script.sh")
+        print(f"nothing was submitted; the script is {run.script}")
     return 0
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from maple_parsl.errors import MapleError
 from maple_parsl.runs import process, submit
@@ -25,6 +25,14 @@ GRACE_ELSEWHERE = 300.0
 
 WITHOUT_INTENT = 60.0
 """Seconds that a client may take from recording a run to recording that it submits it."""
+
+
+@runtime_checkable
+class Withdrawing(Protocol):
+    """A scheduler that a submission may reach long after it was sent."""
+
+    def withdraw(self, name: str) -> bool:
+        """See :meth:`maple_parsl.runs.away.scheduler.AwayScheduler.withdraw`."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +117,12 @@ class Recovery:
             return Submission(number, None, job.job_id)
         if age < (GRACE_HERE if near else GRACE_ELSEWHERE):
             return going
+        if isinstance(scheduler, Withdrawing):
+            try:
+                if not scheduler.withdraw(name):  # it arrived this moment
+                    return going
+            except MapleError as error:
+                return Submission(number, RunState.SUBMITTING, error=str(error))
         entry.create(f"absent.{number}.json", {"at": now, "job_name": name})
         return Submission(number, RunState.NOT_SUBMITTED)
 

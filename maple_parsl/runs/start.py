@@ -28,6 +28,7 @@ class Terms:
         yes: the cost is confirmed. ask: puts a question to a person, where one is there.
         max_node_hours: limit of this run. force: also with findings of severity error.
         here: in the allocation this process is in. run_root: folder for run directories.
+        run_id: the id the run gets, instead of a new one.
     """
 
     yes: bool = False
@@ -36,6 +37,7 @@ class Terms:
     force: bool = False
     here: bool = False
     run_root: str | None = None
+    run_id: str | None = None
 
 
 def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store | None = None) -> Run:
@@ -50,7 +52,7 @@ def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, st
     """
     store = store or Store()
     cwd = catalogue.cwd
-    _sound(plan, terms.force)
+    sound(plan, terms.force)
     check_script(plan, cwd)
     granted = inside.allocation(plan.scheduler, catalogue.environ) if terms.here else None
     if granted is not None:
@@ -87,7 +89,7 @@ def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms,
         As :func:`start`, without those of the scheduler.
     """
     store = store or Store()
-    _sound(plan, terms.force)
+    sound(plan, terms.force)
     chosen = _place(plan, record, catalogue, terms, store)
     cost.check(plan, record.site.defaults, max_node_hours=terms.max_node_hours, yes=True)
     bound = plan.at(chosen)
@@ -96,7 +98,8 @@ def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms,
 
 
 def _place(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store) -> RunPlace:
-    chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, environ=catalogue.environ)
+    root, run_id = terms.run_root, terms.run_id
+    chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=root, run_id=run_id, environ=catalogue.environ)
     if os.path.realpath(Path(chosen.run_dir).parent) == os.path.realpath(store.runs):
         raise RequestError(
             f"the run root {store.runs} is where Maple keeps its own records of runs; choose another folder:"
@@ -105,7 +108,12 @@ def _place(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, s
     return chosen
 
 
-def _sound(plan: Plan, force: bool) -> None:
+def sound(plan: Plan, force: bool) -> None:
+    """Pass when the plan has no findings of severity error, or they are accepted.
+
+    Raises:
+        ComposeError: it has.
+    """
     errors = [finding for finding in plan.findings if finding.severity == "error"]
     if errors and not force:
         raise ComposeError(

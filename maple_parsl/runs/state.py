@@ -7,7 +7,8 @@ exit record          scheduler                           state
 ===================  ==================================  =======================================
 (no job id)          --                                  submitting, not_submitted or refused
 done                 anything (it lags behind)           done
-setup, allocation    anything                            failed
+setup, allocation,   anything                            failed
+preflight, stalled
 any other, or none   timeout, cancelled, preempted,      that; the record adds code and first
                      node_failure, out_of_memory         failing rank
 failed, with a rank  pending, asked after the record     pending (queued again)
@@ -159,7 +160,7 @@ def _state(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> tuple[Ru
     said = seen.job.state if seen.job else None
     if record is not None and record.reason == "done":
         return RunState.DONE, ""
-    if record is not None and record.reason in ("setup", "allocation"):
+    if record is not None and record.reason in ("setup", "allocation", "preflight", "stalled"):
         return RunState.FAILED, record.reason
     if said is not None and said in CAUSES:
         return RunState(said.value), ""

@@ -29,13 +29,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from maple_parsl.errors import StoreError, UnknownNameError
+from maple_parsl.errors import RequestError, StoreError, UnknownNameError
 from maple_parsl.folders import expanded
 from maple_parsl.plan import Plan
 from maple_parsl.runs import files, process
+from maple_parsl.transport.via import Via
 
 FORMAT = 1
-_ID = re.compile(r"[a-z0-9][a-z0-9-]{5,60}\Z")
+RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{5,60}\Z")
 _INTENT = re.compile(r"intent\.(\d{1,4})\.json\Z")
 
 
@@ -63,6 +64,7 @@ class Summary:
     Attributes:
         created: seconds since 1970. walltime: seconds. run_dir, work_dir: absolute paths.
         here: launched inside an allocation, so that no scheduler follows it. clusters: of Slurm, where named.
+        via: the way to its site, where that is not this machine.
         process: which process was about to submit it; None after a dry run.
         problem: why the entry cannot be read, if so; the other fields are then empty.
     """
@@ -82,6 +84,7 @@ class Summary:
     walltime: int | None = None
     here: bool = False
     clusters: str | None = None
+    via: Via | None = None
     process: Mapping[str, Any] | None = None
     problem: str | None = None
 
@@ -129,10 +132,11 @@ class Entry:
                 nodes=None if raw.get("nodes") is None else int(raw["nodes"]),
                 walltime=None if raw.get("walltime") is None else int(raw["walltime"]),
                 here=bool(raw.get("here", False)),
+                via=Via.from_json(raw["via"]) if raw.get("via") else None,
                 process=raw["process"] if isinstance(raw.get("process"), dict) else None,
                 clusters=None if raw.get("clusters") is None else _text(raw["clusters"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RequestError) as error:
             raise files.damaged(path, f"a value is missing or wrong ({error})") from None
 
     def plan(self) -> Plan:
@@ -176,11 +180,14 @@ class Store:
         self.root = root or home()
         self.runs = self.root / "runs"
 
-    def add(self, plan: Plan, *, here: bool = False, submits: bool = True) -> Entry:
+    def add(
+        self, plan: Plan, *, here: bool = False, submits: bool = True, via: Mapping[str, str] | None = None
+    ) -> Entry:
         """Record a run that is about to be submitted; its folder appears at once and whole.
 
         Args:
             here: launched inside an allocation. submits: this process is about to submit it (not for a dry run).
+            via: the way to its site.
 
         Raises:
             StoreError: it cannot be written, or the id exists already.
@@ -195,7 +202,7 @@ class Store:
             files.make_folder(building)
             entry.write("request.json", plan.request.model_dump(mode="json", exclude_defaults=True))
             entry.write("plan.json", plan.to_json())
-            entry.write("run.json", _run_record(plan, here, submits))
+            entry.write("run.json", {**_run_record(plan, here, submits), **({"via": dict(via)} if via else {})})
             final = self.runs / place.run_id
             try:
                 os.rename(building, final)
@@ -216,7 +223,7 @@ class Store:
             return []
         except OSError as error:
             raise files.explained(self.runs, error, "read") from None
-        return sorted(name for name in names if _ID.match(name))
+        return sorted(name for name in names if RUN_ID.match(name))
 
     def open(self, prefix: str) -> Entry:
         """The run whose id starts with ``prefix``, or whose random part does.

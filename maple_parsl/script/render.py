@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from maple_parsl import job
 from maple_parsl.errors import RequestError
 from maple_parsl.plan import Origin, Plan
-from maple_parsl.shell import Var, Word, assigned, folded, line, quote
+from maple_parsl.shell import Rooted, Var, Word, assigned, folded, line, quote
 
 _TASK_END = "MAPLE_END_OF_TASK"
 _START_END = "MAPLE_END_OF_START"
+_SAMPLE_END = "MAPLE_END_OF_SAMPLE"
+_PREFLIGHT_END = "MAPLE_END_OF_PREFLIGHT"
 # Left in the shell by an interactive session or an outer launcher, they would be read as this job's own.
 _STALE = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK MASTER_ADDR MASTER_PORT"
 
@@ -38,6 +40,7 @@ _OUTLINE = {
         "maple_check() { :; }",
         "maple_port() { MASTER_PORT=$((20000 + RANDOM % 10000)); }",
         'maple_launch() { "$@"; }',
+        'maple_preflight() { shift 2; "$@"; }',
         'maple_finish() { exit "$MAPLE_CODE"; }',
     ),
     "task.sh": ("shift", 'exec "$@"'),
@@ -71,6 +74,12 @@ def lines(plan: Plan, shipped: Callable[[str], list[str]] | None = None) -> Iter
     yield from _text("", "# --- Bookkeeping: who owns this run, how it ended, signals", *shipped("batch.sh"))
     if plan.scheduler == "none":
         yield from _text("", *shipped("local.sh"))
+    if plan.request.watchdog:
+        yield from _text("", "# --- Watchdog", *shipped("watch.sh"))
+        stop = int(plan.request.watchdog_action == "stop")
+        yield from _text(
+            f"MAPLE_WATCHDOG={int(plan.request.watchdog)} MAPLE_WATCH_STOP={stop} MAPLE_WORLD={plan.shape.world_size}"
+        )
     yield from _text("", "maple_claim", 'cd "$MAPLE_WORK_DIR" || maple_stop 66 setup "no folder $MAPLE_WORK_DIR"')
     if plan.scheduler == "pbs":
         yield from _text('exec >>"$MAPLE_RUN_DIR/log.txt" 2>&1 # PBS would hold the log back until the end')
@@ -248,19 +257,41 @@ def _wrapper(plan: Plan, shipped: Callable[[str], list[str]]) -> Iterator[Script
         f'export MAPLE_VISIBLE_NAME="{name}" MAPLE_VISIBLE_DEVICES="{devices}"',
     )
     yield from _text(f"maple_put \"$MAPLE_RUN_DIR/bin/task.sh\" <<'{_TASK_END}'", *shipped("task.sh"), _TASK_END)
+    if plan.request.watchdog:
+        yield from _text(
+            'export MAPLE_SAMPLE="$MAPLE_RUN_DIR/bin/sample.sh"',
+            f"maple_put \"$MAPLE_SAMPLE\" <<'{_SAMPLE_END}'",
+            *shipped("sample.sh"),
+            _SAMPLE_END,
+        )
+    if plan.preflight:
+        yield from _text(
+            f"maple_put \"$MAPLE_RUN_DIR/bin/preflight.py\" <<'{_PREFLIGHT_END}'",
+            *shipped("preflight.py"),
+            _PREFLIGHT_END,
+        )
     if launch.framework and launch.mode == "node":
         # In a file, so that each node fills in its own NODE_RANK; here it would be the first node's for all.
-        yield from _text(
-            f"maple_put \"$MAPLE_RUN_DIR/bin/start.sh\" <<'{_START_END}'",
-            *folded(("exec", *launch.container, *launch.framework, *_worker(plan))),
-            _START_END,
-        )
+        for _, program, name in _programs(plan):
+            yield from _text(
+                f"maple_put \"$MAPLE_RUN_DIR/bin/{name}\" <<'{_START_END}'",
+                *folded(("exec", *launch.container, *launch.framework, *_worker(plan, program))),
+                _START_END,
+            )
 
 
-def _worker(plan: Plan) -> tuple[Word, ...]:
+def _programs(plan: Plan) -> Iterator[tuple[tuple[Word, ...], tuple[Word, ...], str]]:
+    """What is launched, in order: the function that does it, the program, the name of its start file."""
+    trial = plan.preflight
+    if trial:
+        yield ("maple_preflight", trial.action, str(trial.seconds)), trial.program, "preflight.sh"
+    if not trial or trial.action != "only":
+        yield ("maple_launch",), plan.launch.program, "start.sh"
+
+
+def _worker(plan: Plan, program: tuple[Word, ...]) -> tuple[Word, ...]:
     """The program, watched where the framework's launcher takes any executable."""
     watch: tuple[Word, ...] = ("sh", Var(var="MAPLE_TASK"), "worker") if plan.launch.watch_workers else ()
-    program = plan.launch.program
     if plan.launch.framework and not plan.launch.watch_workers and program and program[0] != "bash":
         program = program[2:] if program[1:2] == ("-u",) else program[1:]
     return (*watch, *program)
@@ -268,20 +299,13 @@ def _worker(plan: Plan) -> tuple[Word, ...]:
 
 def _launch(plan: Plan) -> Iterator[ScriptLine]:
     launch = plan.launch
-    task: tuple[Word, ...] = ("sh", Var(var="MAPLE_TASK"))
-    if launch.mode == "node" and launch.framework:
-        inner: tuple[Word, ...] = (*task, "node", "sh", Var(var="MAPLE_START"))
-    elif launch.mode == "first":
-        inner = (*launch.container, *launch.framework, *_worker(plan))
-    else:
-        inner = (*task, "device", *launch.container, *launch.program)
     starter = launch.launcher
     if launch.mode != "first" and launch.dialect == "local":
         starter = ("maple_local", str(plan.shape.tasks_per_node))
     yield from _text(
         "",
         "# --- Launch",
-        'export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh" MAPLE_START="$MAPLE_RUN_DIR/bin/start.sh"',
+        'export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh"',
     )
     if launch.dialect == "openmpi":
         yield from _text(
@@ -295,8 +319,21 @@ def _launch(plan: Plan) -> Iterator[ScriptLine]:
             '  [ -z "${!MAPLE_NAME-}" ] || printf \'%s=%s\\n\' "$MAPLE_NAME" "${!MAPLE_NAME}"',
             'done | maple_put "$DS_ENV_FILE"',
         )
-    rows = folded(("maple_launch", *starter), indent="  ") if starter else ["maple_launch"]
-    yield from _text(*(row for row in rows[:-1]), rows[-1] + " \\", *("  " + row for row in folded(inner)))
+    for function, program, name in _programs(plan):
+        rows = folded((*function, *starter), indent="  ")
+        inner = folded(_inner(plan, program, name))
+        yield from _text(*(row for row in rows[:-1]), rows[-1] + " \\", *("  " + row for row in inner))
+
+
+def _inner(plan: Plan, program: tuple[Word, ...], name: str) -> tuple[Word, ...]:
+    """What the site's launcher starts."""
+    launch = plan.launch
+    task: tuple[Word, ...] = ("sh", Var(var="MAPLE_TASK"))
+    if launch.mode == "node" and launch.framework:
+        return (*task, "node", "sh", Rooted(root="MAPLE_RUN_DIR", rest=f"/bin/{name}"))
+    if launch.mode == "first":
+        return (*launch.container, *launch.framework, *_worker(plan, program))
+    return (*task, "device", *launch.container, *program)
 
 
 def launch_line(plan: Plan) -> str:
