@@ -68,6 +68,8 @@ def flags(request: Request, verb: str = "run") -> str:
         "precision",
         "cpus",
         "memory",
+        "preflight",
+        "watchdog",
     )
     for name in plain:
         if (value := getattr(request, name)) is not None:
@@ -92,6 +94,8 @@ def flags(request: Request, verb: str = "run") -> str:
     for name, values in many.items():
         for value in values:
             words.append(f"--{name}={value}")
+    if request.watchdog is not None and request.watchdog_action != "report":
+        words += ["--watchdog-action", request.watchdog_action]
     if request.exclusive is not None:
         words.append("--exclusive" if request.exclusive else "--no-exclusive")
     return shlex.join([*words, *(["--", *request.args] if request.args else [])])

@@ -44,6 +44,9 @@ _OUTLINE = {
         'maple_finish() { exit "$MAPLE_CODE"; }',
     ),
     "task.sh": ("shift", 'exec "$@"'),
+    "watch.sh": (),
+    "sample.sh": (":",),
+    "preflight.py": ("pass",),
 }
 
 
