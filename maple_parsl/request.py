@@ -115,6 +115,9 @@ class Request(Part):
         template: how the framework starts, where the default for the site is not wanted.
         precision: passed to the mini-app, or to a launcher that takes it.
         environment, setup, env: software, shell lines run before the launch, variables exported.
+        secrets: variables whose values are nowhere written: from a file that only the user can read, or (no file)
+            from the shell that submits.
+        inputs: files and folders the program reads; tested before anything queues.
         cpus: cores per process. memory: host memory per node, such as ``64G``.
         directives: raw scheduler directives, without ``#SBATCH``/``#PBS``; launcher_args: raw launcher options.
         exclusive: whole nodes, also where nodes are shared by default. requeue: restart after preemption or at
@@ -145,6 +148,8 @@ class Request(Part):
     environment: SoftwareEnvironment = SoftwareEnvironment()
     setup: tuple[Filled, ...] = ()
     env: dict[str, Text] = {}
+    secrets: dict[str, Path | None] = {}
+    inputs: tuple[Path, ...] = ()
     cpus: Count | None = None
     memory: str | None = None
     directives: tuple[Filled, ...] = ()
@@ -169,9 +174,17 @@ class Request(Part):
                 raise ValueError(f"{name!r} is not a variable name")
             if _SECRET.search(name) and value[name]:
                 raise ValueError(
-                    f"{name} looks like a secret; it would stand readable in the script. Set it in the shell's"
-                    " start-up or in a file only you can read, and load that in a setup line"
+                    f"{name} looks like a secret; it would stand readable in the script. Name it as a secret:"
+                    f" --secret {name}, or --secret {name}=FILE with a file that only you can read"
                 )
+        return value
+
+    @field_validator("secrets")
+    @classmethod
+    def _secret_names(cls, value: dict[str, str | None]) -> dict[str, str | None]:
+        for name in value:
+            if not _VARIABLE.match(name):
+                raise ValueError(f"{name[:20]!r} is not a variable name; a secret is NAME, or NAME=FILE")
         return value
 
     @field_validator("memory")

@@ -45,7 +45,7 @@ def facts() -> Table:
 def print_plan(screen: Console, plan: Plan) -> None:
     """The plan on one page: shape, cost, launch."""
     from maple_parsl.runs.cost import Cost
-    from maple_parsl.script.render import launch_line
+    from maple_parsl.script.launch_line import tree
 
     shape = plan.shape
     world = f"{shape.world_size} process{'es' if shape.world_size > 1 else ''}"
@@ -58,7 +58,7 @@ def print_plan(screen: Console, plan: Plan) -> None:
     )
     if plan.scheduler != "none":
         table.add_row("cost", clean(str(Cost.of(plan))))
-    table.add_row("starts", clean(launch_line(plan)))
+    table.add_row("starts", clean(tree(plan)))
     screen.print(table)
     screen.print()
 

@@ -142,7 +142,18 @@ def _required(context: Context) -> None:
     if request.account:
         context.note("account", "stated", "stated in the request")
     elif account:
-        context.note("account", "configured", "your default account for this site")
+        origin = context.site_origin("defaults.account")
+        if origin and origin.layer in ("group", "project"):
+            context.note("account", "configured", f"of the {origin.layer} file {origin.file}")
+            context.finding(
+                "shared-account",
+                "ACCOUNT_PARTITION",
+                "warning",
+                f"the job is charged to {account}, which the {origin.layer} file {origin.file} sets",
+                fix="state --account, or set your own in your site file",
+            )
+        else:
+            context.note("account", "configured", "your default account for this site")
     if account and scheduler.account_pattern:
         import re
 

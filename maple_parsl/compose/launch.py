@@ -145,8 +145,13 @@ def _carried(context: Context, template: Template, exports: tuple[str, ...]) -> 
         "MAPLE_SAMPLE": context.request.watchdog is not None,
         "MAPLE_RUN_BIND": software.engine == "podman-hpc",
     }
+    if context.request.secrets and template.style == "runner":
+        context.problems.append(
+            f"template {template.name} hands variables to other nodes in a file, where a secret must not stand; choose"
+            " another, such as torchrun"
+        )
     needed = tuple(name for name, wanted in more.items() if wanted)
-    return tuple(dict.fromkeys((*_SOFTWARE, *needed, *_RUN_VARIABLES, *exports)))
+    return tuple(dict.fromkeys((*_SOFTWARE, *needed, *context.request.secrets, *_RUN_VARIABLES, *exports)))
 
 
 def _binding(target: Target, shape: Shape) -> str | None:

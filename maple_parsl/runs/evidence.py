@@ -27,8 +27,8 @@ class Exit:
 
     Attributes:
         code: the exit code; the first failing process's own where one is known.
-        reason: ``done``, ``failed``, ``terminated`` (by a signal), ``setup``, ``allocation``, ``preflight`` or
-            ``stalled``.
+        reason: ``done``, ``failed``, ``terminated`` (by a signal), ``setup``, ``allocation``, ``preflight``,
+            ``stalled`` or ``skipped`` (a job of a chain that had nothing left to do).
         preflight: the verdict on the launch, with its findings, where one was given.
         watchdog: what stood still, and the slowest rank, where a watchdog spoke.
         first_failure: rank, local_rank, node_rank, host, code and time of the process that failed first.

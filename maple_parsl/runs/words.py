@@ -86,6 +86,8 @@ def _main(found: Resolved, facts: Facts, evidence: Evidence) -> str:
         case RunState.TIMEOUT:
             limit = f" of {facts.walltime // 60} minutes" if facts.walltime else ""
             return f"the walltime{limit} ran out; ask for more, or resume from the last checkpoint"
+        case RunState.CANCELLED if found.detail == "skipped":
+            return "nothing was left to do: the chain had succeeded, or had failed the same way twice"
         case RunState.CANCELLED:
             return of_scheduler or ("cancelled with maple cancel" if facts.cancel_asked else "the job was cancelled")
         case RunState.PREEMPTED:
@@ -123,6 +125,9 @@ def _failed(found: Resolved, record: Exit | None) -> str:
         if stopped := findings(record.preflight, "error"):
             return "; ".join(stopped)
         return f"the launcher ended {code(record.code)}, and no single process failed first; see the log"
+    if found.detail == "of the scheduler" and job:
+        ended = f"by signal {job.exit_signal}" if job.exit_signal else code(job.exit_code)
+        return f"the script ended {ended}; the log says more"
     said = f" ({job.raw_state}, code {job.exit_code})" if job and job.raw_state else ""
     if found.detail == "never began":
         return (

@@ -39,7 +39,7 @@ CHECK = Part(
         (str(BIN / "ruff"), "format", "--check", "."),
         (str(BIN / "mypy"),),
         (str(BIN / "lint-imports"),),
-        pytest("tests/unit", "tests/cases", "tests/property", "tests/golden", workers=2),
+        pytest("tests/unit", "tests/cases", "tests/property", "tests/golden", "tests/extraction", workers=2),
     ),
     3,
 )
@@ -47,9 +47,10 @@ PARTS = (
     CHECK,
     Part(
         "main job",
-        (pytest("tests/integration", workers=2),),
+        (pytest("tests/integration", "--ignore=tests/integration/globus", workers=2), pytest("tests/agents")),
         14,
     ),
+    Part("globus compute", (pytest("tests/integration/globus", seconds=900),), 8),
     Part("judge and benchmark", (pytest("tests/judge", workers=2),), 5),
     Part("package", (pytest("tests/package"),), 4),
 )

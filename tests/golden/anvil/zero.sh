@@ -48,6 +48,9 @@ set +eu # a set-up line may have asked for it
 export MAPLE_DEVICE=cuda
 # collective backend
 export MAPLE_BACKEND=nccl
+# compute nodes here reach no network
+export WANDB_MODE=offline
+export HF_HUB_OFFLINE=1
 # one thread pool per process, not one per core of the node for each
 export OMP_NUM_THREADS=32
 

@@ -51,6 +51,9 @@ export GLOO_SOCKET_IFNAME=hsn0
 export MAPLE_DEVICE=cuda
 # collective backend
 export MAPLE_BACKEND=nccl
+# compute nodes here reach no network
+export WANDB_MODE=offline
+export HF_HUB_OFFLINE=1
 # one thread pool per process, not one per core of the node for each
 export OMP_NUM_THREADS=72
 
