@@ -81,10 +81,6 @@ def starts(text: str) -> str:
     return match[1] if match else ""
 
 
-def several(text: str) -> bool:
-    return bool(re.search(r"^# .* on [2-9]\d* nodes", text, re.M)) or slurm(text) or pbs(text)
-
-
 def add(identifier: str, mutator: Mutator) -> None:
     assert identifier not in MUTATORS
     MUTATORS[identifier] = mutator
