@@ -59,7 +59,8 @@ def _after(sentence: Sentence, at: int) -> tuple[int, bool]:
         sentence.letter(here) in ("=", ":", '"', "_")
         or (sentence.letter(here) == "," and sentence.low(here + 1) in ("is", "it", "which"))
         or sentence.low(here) in _CALLED
-        or sentence.low(here) in ("the", "my", "our", "our's", "should", "must", "be", "will", "to", "it", "which", "use")
+        or sentence.low(here)
+        in ("the", "my", "our", "our's", "should", "must", "be", "will", "to", "it", "which", "use")
     ):
         explicit |= sentence.letter(here) in ("=", ":") or sentence.low(here) in ("is", "called", "named")
         here += 1
