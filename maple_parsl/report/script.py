@@ -1,0 +1,54 @@
+"""The script of a run with the origin of each line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+
+from maple_parsl.plan import Origin, Plan
+from maple_parsl.report.text import Shown, without_values
+from maple_parsl.script import lines
+
+_FOLDED = 6  # lines in a row, the same in every script, from which on they are folded away
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line, from 1, and why it is there; None for text that is the same in every script."""
+
+    number: int
+    text: str
+    origin: Origin | None
+
+
+def explained(plan: Plan) -> list[Line]:
+    """Every line of the script with its origin. The only place where the page asks for it."""
+    return [Line(number, part.text, part.origin) for number, part in enumerate(lines(plan), 1)]
+
+
+def script(plan: Plan, shown: Shown) -> str:
+    """The script as HTML, fixed parts folded."""
+    made = "".join(_parts(plan, shown))
+    return f'<div class="code">{made}</div>'
+
+
+def _parts(plan: Plan, shown: Shown) -> Iterator[str]:
+    masked = without_values(plan)
+    for fixed, group in groupby(explained(plan), key=lambda line: line.origin is None):
+        block = list(group)
+        made = "".join(_row(line, masked.get(line.text, line.text), shown) for line in block)
+        if fixed and len(block) >= _FOLDED:
+            head = f"lines {block[0].number} to {block[-1].number}: Maple's own, the same for every launch of this kind"
+            yield f"<details><summary>{head}</summary>{made}</details>"
+        else:
+            yield made
+
+
+def _row(line: Line, text: str, shown: Shown) -> str:
+    origin, why = line.origin, ""
+    if origin is not None:
+        source = f" · {shown.html(origin.source)}, checked {origin.checked_on}" if origin.source else ""
+        why = f'<small class="{origin.layer}"><b>{escape(origin.layer)}</b> {shown.html(origin.why)}{source}</small>'
+    return f'<div class="line"><i>{line.number}</i><div><code>{shown.html(text)}</code>{why}</div></div>'
