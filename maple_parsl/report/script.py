@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
 from maple_parsl.plan import Origin, Plan
 from maple_parsl.report.text import Shown, without_values
-from maple_parsl.script import lines
-
-_FOLDED = 6  # lines in a row, the same in every script, from which on they are folded away
+from maple_parsl.script import FIXED, lines
 
 
 @dataclass(frozen=True)
@@ -36,14 +34,24 @@ def script(plan: Plan, shown: Shown) -> str:
 
 def _parts(plan: Plan, shown: Shown) -> Iterator[str]:
     masked = without_values(plan)
-    for fixed, group in groupby(explained(plan), key=lambda line: line.origin is None):
-        block = list(group)
+    for folded, group in groupby(_marked(explained(plan)), key=lambda pair: pair[0]):
+        block = [line for _, line in group]
         made = "".join(_row(line, masked.get(line.text, line.text), shown) for line in block)
-        if fixed and len(block) >= _FOLDED:
-            head = f"lines {block[0].number} to {block[-1].number}: Maple's own, the same for every launch of this kind"
+        if folded:
+            head = f"lines {block[0].number} to {block[-1].number}: Maple's own, the same in every script"
             yield f"<details><summary>{head}</summary>{made}</details>"
         else:
             yield made
+
+
+def _marked(all_lines: Iterable[Line]) -> Iterator[tuple[bool, Line]]:
+    """Each line, and whether it is of a part that is the same in every script."""
+    ends = ""
+    for line in all_lines:
+        if line.text == ends:
+            ends = ""
+        yield bool(ends), line
+        ends = ends or next((last for first, last in FIXED if line.text.startswith(first)), "")
 
 
 def _row(line: Line, text: str, shown: Shown) -> str:

@@ -24,9 +24,12 @@ class Event:
 
 
 def timeline(run: Run) -> list[Event]:
-    """All events known, the earliest first. What was cleaned away is missing, not guessed."""
+    """All events known, the earliest first. What was cleaned away is missing, not guessed.
+
+    A job notes whole seconds, so within a second the order is that of their making.
+    """
     found = [Event(run.summary.created, "planned and recorded"), *_submissions(run), *_attempts(run)]
-    return sorted((event for event in found if event.at > 0), key=lambda event: event.at)
+    return sorted((event for event in found if event.at > 0), key=lambda event: int(event.at))
 
 
 def _submissions(run: Run) -> Iterator[Event]:
@@ -72,9 +75,9 @@ def _end(record: Exit) -> Iterator[Event]:
     first = record.first_failure
     if first is not None:
         yield Event(_at(first) or record.ended, failure(first), bad=True)
-    signal = f", signal {record.signal}" if record.signal else ""
+    how = "ended " + code(record.code).removeprefix("ended ")
     took = duration(record.ended - record.started)
-    text = f"attempt {record.attempt} ended {code(record.code)} ({record.reason}{signal}) after {took}"
+    text = f"attempt {record.attempt} {how} ({record.reason}) after {took}"
     yield Event(record.ended, text, bad=record.reason != "done")
 
 

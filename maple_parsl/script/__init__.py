@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from maple_parsl.script.render import ScriptLine, directive_path, launch_line, lines, render
+from maple_parsl.script.render import FIXED, ScriptLine, directive_path, launch_line, lines, render
 
 if TYPE_CHECKING:
     from maple_parsl.script.model import Launch, Script
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from maple_parsl.script.reader import read
 
 __all__ = [
+    "FIXED",
     "Launch",
     "Script",
     "ScriptLine",
