@@ -185,7 +185,7 @@ class Plan(Part):
     @property
     def script(self) -> str:
         """The batch script, the same text for the same plan."""
-        from maple_parsl.script import render
+        from maple_parsl.script.render import render
 
         return render(self)
 

@@ -45,7 +45,7 @@ def facts() -> Table:
 def print_plan(screen: Console, plan: Plan) -> None:
     """The plan on one page: shape, cost, launch."""
     from maple_parsl.runs.cost import Cost
-    from maple_parsl.script import launch_line
+    from maple_parsl.script.render import launch_line
 
     shape = plan.shape
     world = f"{shape.world_size} process{'es' if shape.world_size > 1 else ''}"
@@ -65,7 +65,7 @@ def print_plan(screen: Console, plan: Plan) -> None:
 
 def print_script(screen: Console, plan: Plan) -> None:
     """The script without the parts that are the same in every one."""
-    from maple_parsl.script import FIXED
+    from maple_parsl.script.render import FIXED
 
     ends, left_out = "", 0
     write = screen.file.write  # as it is: rich would measure every line

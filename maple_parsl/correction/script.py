@@ -132,6 +132,9 @@ def _first(data: bytes, told: list[Finding]) -> tuple[bytes, list[Finding]]:
 def _changes(old: str, new: str) -> list[str]:
     """One note for each line of the user's that became another or went away."""
     notes: list[str] = []
+    if "\r\n" in old and "\r\n" not in new:
+        notes.append("line ends: those of Windows became those of Unix")
+        old = old.replace("\r\n", "\n")
     before, after = old.split("\n"), new.split("\n")
     for kind, i, j, k, m in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         gone, come = before[i:j], after[k:m]

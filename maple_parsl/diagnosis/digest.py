@@ -16,7 +16,12 @@ TAIL = 256 << 10  # bytes kept from its end
 AFTER = 90  # lines kept after the beginning of a traceback
 ENOUGH = 48  # matches of one signature after which more tell nothing new
 TRACEBACKS = 160
-_EXTRA = (r"Traceback \(most recent call last\)", r"\b(ERROR|CRITICAL|FATAL)\b", r"(?i)\b(fatal error|panic)\b")
+_EXTRA = (
+    r"Traceback \(most recent call last\)",
+    r"\b(ERROR|CRITICAL|FATAL)\b",
+    r"(?i)\b(fatal error|panic)\b",
+    r"(?m)^(\[[\w,]*\d+\](<\w+>)?:? ?|\d+: ){0,2}[A-Za-z_][\w.]*(Error|Exception): ",
+)
 
 
 @dataclass(slots=True)

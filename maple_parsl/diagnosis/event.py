@@ -14,6 +14,7 @@ from maple_parsl.diagnosis.signature import Signature
 from maple_parsl.diagnosis.traceback import Found, Traceback, find_tracebacks
 
 EXCEPTION, LAUNCHER, LOGGED, LOGGED_OVER, NETWORK, WRAPPING = 50, 38, 32, 17, 29, 14
+NAMED = 31  # an exception without its traceback
 _PROGRESS = re.compile(
     r"\b(?:step|iter(?:ation)?|epoch|batch)\b[ :=#\[/]{0,3}\d|\bloss[ :=]+\d|\d(?:it|s)/(?:s|it)\b", re.I
 )
@@ -78,6 +79,7 @@ def _of_source(one: Digest, found: Found, last_step: int, meaning: Meaning) -> l
     result: list[Candidate] = []
     times = _filled_times(one.lines)
     spoken = set()
+    ends = {traceback.line.number for traceback in found.finished if traceback.line}
     for line, time in zip(one.lines, times, strict=True):
         if line.number in found.code or not line.matched:
             continue
@@ -100,6 +102,8 @@ def _of_source(one: Digest, found: Found, last_step: int, meaning: Meaning) -> l
         elif -2 in line.matched and one.source.kind == "log" and _LEVEL.search(line.body[:200]):
             over = line.number < last_step
             result.append(Candidate(one, line, LOGGED_OVER if over else LOGGED, None, None, time))
+        elif -4 in line.matched and one.source.kind == "log" and line.number not in ends and not _follows(line.body):
+            result.append(Candidate(one, line, LOGGED_OVER if line.number < last_step else NAMED, None, None, time))
     numbers = [line.number for line in one.lines]
     by_line = {candidate.line.number: candidate for candidate in reversed(result) if candidate.signature}
     for traceback in found.finished:
@@ -114,6 +118,11 @@ def _of_source(one: Digest, found: Found, last_step: int, meaning: Meaning) -> l
             at = times[bisect_left(numbers, number)]
             result.append(Candidate(one, traceback.line, weight, None, traceback, at))
     return result
+
+
+def _follows(text: str) -> bool:
+    """The exception that a line names is one of those that other failures bring."""
+    return text.partition(":")[0].rpartition(".")[2] in (*_REMOTE, *_ENDED, "ChildFailedError", "CalledProcessError")
 
 
 def _weight(traceback: Traceback) -> int:

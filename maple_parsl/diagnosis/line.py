@@ -46,13 +46,13 @@ def clean(raw: bytes) -> str:
 def read_line(number: int, raw: bytes) -> Line:
     """Take a line apart."""
     text = clean(raw)
-    prefix = _PREFIX.match(text)
     rank = None
     body = text
-    if prefix:
-        rank = int(next(group for group in prefix.groups() if group is not None))
-        body = text[prefix.end() :]
-    elif found := _RANK.search(text[:400]):
+    for _ in range(2):  # torchrun's in front of torch's own: the inner one is the global rank
+        if prefix := _PREFIX.match(body):
+            rank = int(next(group for group in prefix.groups() if group is not None))
+            body = body[prefix.end() :]
+    if body is text and (found := _RANK.search(text[:400])):
         rank = int(next(group for group in found.groups() if group is not None))
     return Line(number, text, body, rank, time_of(text[:200]))
 

@@ -47,15 +47,15 @@ def edit_of(words: str, change: TextEdit | None, script: str | None) -> Edit:
             continue
         raw = line.encode("utf-8", "surrogateescape")
         if found := find.search(raw):
-            put = change.put.replace("\\1", _group(found)) if "\\1" in change.put else change.put
+            put = re.sub(r"\\(\d)", lambda mark: _group(found, int(mark[1])), change.put)
             new = raw[: found.start()] + put.encode() + raw[found.end() :]
             return Edit(words=words, line=number, old=line, new=new.decode("utf-8", "replace"))
     return Edit(words=words)
 
 
-def _group(found: object) -> str:
+def _group(found: object, number: int) -> str:
     group = getattr(found, "group", None)
-    value = group(1) if callable(group) else b""
+    value = group(number) if callable(group) else b""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
 
 

@@ -66,6 +66,7 @@ class Signature(_Part):
     do: tuple[str, ...]
     sure: float = Field(ge=0, le=1)
     source: str
+    seen: tuple[str, ...] = ()
     when: tuple[When, ...] = ()
 
 

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from maple_parsl.plan import Origin, Plan
 from maple_parsl.report.text import Shown, without_values
-from maple_parsl.script import FIXED, lines
+from maple_parsl.script.render import FIXED, lines
 
 
 @dataclass(frozen=True)

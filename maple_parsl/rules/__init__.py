@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLASSES", "Found", "Rule", "Subject", "check", "rules"]
 
-# One module per family; each has RULES. Not listed yet, until the whole set has been fuzzed together: accounts,
-# containers, contradictions, dialects, directive_text, environments, gpu_requests, gpu_visibility, ignored_directives,
-# inheritance, injection, intel, memory, networks, offline, queue_limits, required, script_format, secrets,
-# site_dialects, site_gpus, values_given.
+# One module per family; each has RULES.
 FAMILIES = (
     "launchers",
     "launchers_nodes",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.rules.asking import after_directives, change, cite, effective, near, submitted
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.rules.required import PLACEHOLDER
 
 _FLAG = {"partition": "--partition", "qos": "--qos", "queue": "-q"}
@@ -131,14 +131,11 @@ _NERSC += "#SBATCH --gpus-per-node=4\n"
 _GOOD = _DELTA + _QUEUE + "#SBATCH --account=demo-delta-gpu\nsrun python t.py\n"
 
 
-def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str, site: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(
-        id, "ACCOUNT_PARTITION_QOS", severity, title, why, "the site's documentation", fix, bad, good, check, True, site
-    )
+_FAMILY = Family("ACCOUNT_PARTITION_QOS", source="the site's documentation")
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "account-form",
         "error",
         "an account that cannot be one of this site",
@@ -147,10 +144,10 @@ RULES = (
         "Name the account of this resource.",
         _DELTA + _QUEUE + "#SBATCH --account=demo\nsrun python t.py\n",
         _GOOD,
-        "delta",
         _account_form,
+        site="delta",
     ),
-    _rule(
+    _FAMILY.rule(
         "account-is-queue",
         "error",
         "account and partition are swapped",
@@ -158,10 +155,10 @@ RULES = (
         "Swap them.",
         _DELTA + "#SBATCH --account=gpuA100x4\n#SBATCH --partition=demo-delta-gpu\nsrun python t.py\n",
         _GOOD,
-        "delta",
         _swapped,
+        site="delta",
     ),
-    _rule(
+    _FAMILY.rule(
         "queue-as-other-option",
         "error",
         "a partition given as QOS, or the reverse",
@@ -169,10 +166,10 @@ RULES = (
         "Use the option the site uses.",
         _DELTA + "#SBATCH --account=demo-delta-gpu\n#SBATCH --qos=gpuA100x4\nsrun python t.py\n",
         _GOOD,
-        "delta",
         _wrong_option,
+        site="delta",
     ),
-    _rule(
+    _FAMILY.rule(
         "queue-unknown",
         "warning",
         "a queue the site is not known to have",
@@ -180,10 +177,10 @@ RULES = (
         "Compare with the site's list of queues.",
         _DELTA + "#SBATCH --partition=gpuA100x5\n#SBATCH --account=demo-delta-gpu\nsrun python t.py\n",
         _GOOD,
-        "delta",
         _unknown_queue,
+        site="delta",
     ),
-    _rule(
+    _FAMILY.rule(
         "queue-default",
         "warning",
         "no queue is named",
@@ -191,7 +188,7 @@ RULES = (
         "Name the queue.",
         _NERSC + "srun python t.py\n",
         _NERSC + "#SBATCH --qos=regular\nsrun python t.py\n",
-        "perlmutter",
         _default_queue,
+        site="perlmutter",
     ),
 )

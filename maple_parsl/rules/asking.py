@@ -65,7 +65,7 @@ def after_directives(subject: Subject, text: str, *, safe: bool = False) -> tupl
 
 def alone(subject: Subject, directive: Directive) -> bool:
     """No other option stands in the directive's line."""
-    return sum(d.place.line == directive.place.line for d in subject.script.directives) == 1
+    return len(subject.directives_by_line.get(directive.place.line, ())) == 1
 
 
 def texts(command: Command) -> list[str]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from maple_parsl.finding import Edit, Severity
-from maple_parsl.script.model import Place, Script
+from maple_parsl.script.model import Directive, Place, Script
 
 if TYPE_CHECKING:
     from maple_parsl.script.rankmap import LaunchRanks, ScriptRanks
@@ -65,6 +65,14 @@ class Subject:
     def lines(self) -> tuple[str, ...]:
         """The script's lines; line n is ``lines[n - 1]``."""
         return self.script.rows
+
+    @cached_property
+    def directives_by_line(self) -> dict[int, list[Directive]]:
+        """Line number -> the options on it."""
+        table: dict[int, list[Directive]] = {}
+        for directive in self.script.directives:
+            table.setdefault(directive.place.line, []).append(directive)
+        return table
 
     @cached_property
     def queue(self) -> Queue | None:
@@ -130,3 +138,38 @@ class Rule:
     check: Check = field(repr=False)
     needs_site: bool = False
     site: str | None = None
+
+
+@dataclass(frozen=True)
+class Family:
+    """What the rules of a module share: their fault class, often the source, sometimes the site of the examples."""
+
+    fault_class: str
+    source: str | None = None
+    site: str | None = None
+
+    def rule(
+        self,
+        id: str,
+        severity: Severity,
+        title: str,
+        why: str,
+        fix: str,
+        bad: str,
+        good: str,
+        check: Check,
+        *,
+        source: str | None = None,
+        site: str | None = None,
+        needs_site: bool | None = None,
+    ) -> Rule:
+        """A rule of this family; one whose examples are for a site needs the site's facts unless told otherwise.
+
+        Raises:
+            ValueError: neither the family nor the rule says where it is stated.
+        """
+        source, site = source or self.source, site or self.site
+        if source is None:
+            raise ValueError(f"rule {id}: no source")
+        needs = site is not None if needs_site is None else needs_site
+        return Rule(id, self.fault_class, severity, title, why, source, fix, bad, good, check, needs, site)

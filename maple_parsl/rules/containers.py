@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.finding import Edit, Severity
+from maple_parsl.finding import Edit
 from maple_parsl.rules.asking import cite, kinds, row, submitted, texts
-from maple_parsl.rules.base import Check, Found, Rule, Subject
-from maple_parsl.rules.gpu_requests import _any_gpu_option
-from maple_parsl.script.model import Command
+from maple_parsl.rules.base import Family, Found, Subject
+from maple_parsl.rules.gpu_requests import any_gpu_option
+from maple_parsl.script.model import Command, Place
 
 _ENGINES = ("apptainer", "singularity")
 _GPU_FLAGS = frozenset("--nv --nvccli --rocm --oci --compat".split())
@@ -45,7 +45,7 @@ def _uses_gpus(subject: Subject) -> bool:
     found = kinds(subject)
     if found:
         return all(k.vendor in ("nvidia", "amd") and k.gpus for k in found)
-    return _any_gpu_option(subject) or bool(subject.ranks.gpus_per_node)
+    return any_gpu_option(subject) or bool(subject.ranks.gpus_per_node)
 
 
 def _no_gpu_option(subject: Subject) -> Iterator[Found]:
@@ -97,7 +97,7 @@ def _other_vendor(subject: Subject) -> Iterator[Found]:
             )
 
 
-def _images(subject: Subject) -> Iterator[tuple[str, object]]:
+def _images(subject: Subject) -> Iterator[tuple[str, Place]]:
     for name in ("--container-image", "--image", "--container"):
         directive = subject.script.directive(name)
         if directive is not None and directive.value and not directive.variables:
@@ -125,7 +125,7 @@ def _reference(subject: Subject) -> Iterator[Found]:
         elif re.match(r"docker:/[^/]", image):
             wrong = "one slash behind docker:"
         if wrong:
-            yield Found(f"image {image!r}: {wrong}", place)  # type: ignore[arg-type]
+            yield Found(f"image {image!r}: {wrong}", place)
 
 
 def _architecture(subject: Subject) -> Iterator[Found]:
@@ -138,7 +138,7 @@ def _architecture(subject: Subject) -> Iterator[Found]:
     for image, place in _images(subject):
         match = pattern.search(image) if pattern else None
         if match:
-            yield Found(f"image {image!r} is for {match[0]}; the nodes are {arch}", place, evidence=cite(found[0]))  # type: ignore[arg-type]
+            yield Found(f"image {image!r} is for {match[0]}; the nodes are {arch}", place, evidence=cite(found[0]))
 
 
 def _docker(subject: Subject) -> Iterator[Found]:
@@ -162,78 +162,66 @@ _APPTAINER = "https://apptainer.org/docs/user/main/gpu.html"
 _PYXIS = "https://github.com/NVIDIA/pyxis/issues/70; https://github.com/NVIDIA/enroot/blob/master/doc/cmd/import.md"
 
 
-def _rule(
-    id: str,
-    severity: Severity,
-    title: str,
-    why: str,
-    source: str,
-    fix: str,
-    bad: str,
-    good: str,
-    check: Check,
-    site: str | None = None,
-) -> Rule:
-    return Rule(id, "CONTAINER_REF", severity, title, why, source, fix, bad, good, check, site is not None, site)
+_FAMILY = Family("CONTAINER_REF")
 
 
 _RUN = "apptainer exec {}image.sif python t.py\n"
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "container-gpu-option",
         "error",
         "a container without the GPU option",
         "Without it the driver's files are not in the container and torch finds no device.",
-        _APPTAINER,
         "Add --nv (NVIDIA) or --rocm (AMD).",
         _S + "srun " + _RUN.format(""),
         _S + "srun " + _RUN.format("--nv "),
         _no_gpu_option,
+        source=_APPTAINER,
     ),
-    _rule(
+    _FAMILY.rule(
         "container-gpu-vendor",
         "error",
         "the GPU option of another vendor",
         "It brings in the other vendor's driver, which is not there.",
-        _APPTAINER,
         "Use the option of these GPUs.",
         _DELTA + "srun " + _RUN.format("--rocm "),
         _DELTA + "srun " + _RUN.format("--nv "),
         _other_vendor,
-        "delta",
+        source=_APPTAINER,
+        site="delta",
     ),
-    _rule(
+    _FAMILY.rule(
         "image-reference",
         "error",
         "an image reference that cannot be read",
         "The engine takes one scheme and one name.",
-        _PYXIS,
         "Import the image to a file first, or name it as registry#image:tag.",
         _S + "srun --container-image=docker://dockerd://img python t.py\n",
         _S + "srun --container-image=nvcr.io#nvidia/pytorch:24.10-py3 python t.py\n",
         _reference,
+        source=_PYXIS,
     ),
-    _rule(
+    _FAMILY.rule(
         "image-architecture",
         "error",
         "an image for another processor",
         "Programs for another architecture do not start: exec format error.",
-        "the site's documentation",
         "Use an image for the nodes' architecture.",
         _GH + "ibrun apptainer exec --nv torch-x86_64.sif python t.py\n",
         _GH + "ibrun apptainer exec --nv torch-aarch64.sif python t.py\n",
         _architecture,
-        "vista",
+        source="the site's documentation",
+        site="vista",
     ),
-    _rule(
+    _FAMILY.rule(
         "docker-gpu-option",
         "warning",
         "docker run without GPUs",
         "Docker shows no device unless asked to.",
-        "https://docs.docker.com/engine/containers/resource_constraints/#gpu",
         "Add --gpus all.",
         _S + "docker run image python t.py\n",
         _S + "docker run --gpus all image python t.py\n",
         _docker,
+        source="https://docs.docker.com/engine/containers/resource_constraints/#gpu",
     ),
 )

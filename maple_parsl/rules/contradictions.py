@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.rules.asking import effective, nodes, walltime, whole
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script import pbs
 from maple_parsl.script.model import Directive
 from maple_parsl.script.times import seconds
@@ -25,6 +25,8 @@ _COUNTS = {
 }
 
 
+_NUMBERS = dict(zip("one two three four five six seven eight nine ten".split(), range(1, 11), strict=True))
+_SPAN = re.compile(r"#+\s*(\d+)\s*(min(?:ute)?s?|h(?:ou)?rs?|h|days?)\s*\Z", re.I)
 # Numbers of other things, and numbers that are limits or examples.
 _OTHER_UNITS = re.compile(
     r"\d+\s*(?:x\s*)?(?:gpus?|gcds?|cpus?|cores?|threads?|gi?b|mi?b|min\w*|hours?|hrs?|[avh]\d{2,3}\b|tasks? per|ranks? per)|=\s*\d+",
@@ -106,15 +108,23 @@ def _pairs(subject: Subject) -> Iterator[Found]:
 
 
 def _comments(subject: Subject) -> Iterator[Found]:
+    yield from _number_comments(subject)
+    yield from _time_comment(subject)
+
+
+def _number_comments(subject: Subject) -> Iterator[Found]:
     """A number in the comment of a directive's line that is another one than the directive's."""
     for directive in effective(subject):
         words = _COUNTS.get(directive.name)
         if not words or directive.number is None or not directive.comment:
             continue
         match = re.match(
-            rf"#+\s*(?:use |using |number of |total )?(\d+)\s+(?:{words})\s*(?:[.,;)]|\Z)", directive.comment, re.I
+            rf"#+\s*(?:use |using |number of |total )?(\d+|{'|'.join(_NUMBERS)})\s+(?:{words})\s*(?:[.,;)]|\Z)",
+            directive.comment,
+            re.I,
         )
-        if match and int(match[1]) != directive.number:
+        said_number = _NUMBERS.get(match[1].lower()) or int(match[1]) if match else None
+        if match and said_number != directive.number:
             yield Found(
                 f"{directive.flag} is {directive.number}, and its comment says {match[0].lstrip('# ')!r}",
                 directive.place,
@@ -129,6 +139,18 @@ def _comments(subject: Subject) -> Iterator[Found]:
                 directive.place,
                 severity="note",
             )
+
+
+def _time_comment(subject: Subject) -> Iterator[Found]:
+    """The whole comment of the time limit is another time."""
+    directive, limit = subject.script.directive("walltime"), walltime(subject)
+    match = _SPAN.match(directive.comment or "") if directive is not None else None
+    if directive is None or match is None or limit is None:
+        return
+    if int(match[1]) * {"m": 60, "h": 3600, "d": 86400}[match[2][0].lower()] != int(limit):
+        yield Found(
+            f"{directive.flag} is {directive.value}, and its comment says {match[0].lstrip('# ')!r}", directive.place
+        )
 
 
 def _timeout(subject: Subject) -> Iterator[Found]:
@@ -168,12 +190,11 @@ _END = "srun python t.py\n"
 _DOC = "https://slurm.schedmd.com/sbatch.html"
 
 
-def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str, check, source: str = _DOC) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "CONTRADICTION", severity, title, why, source, fix, bad, good, check)
+_FAMILY = Family("CONTRADICTION", source=_DOC)
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "tasks-against-nodes",
         "warning",
         "tasks, nodes and tasks per node do not fit",
@@ -183,7 +204,7 @@ RULES = (
         _S + "#SBATCH --ntasks-per-node=4\n#SBATCH --ntasks=8\n" + _END,
         _tasks,
     ),
-    _rule(
+    _FAMILY.rule(
         "nodelist-against-nodes",
         "error",
         "more nodes listed than asked for",
@@ -193,7 +214,7 @@ RULES = (
         _S + "#SBATCH --nodelist=n[1-2]\n" + _END,
         _node_list,
     ),
-    _rule(
+    _FAMILY.rule(
         "options-against-each-other",
         "warning",
         "two options that exclude each other",
@@ -203,7 +224,7 @@ RULES = (
         _S + "#SBATCH --no-requeue\n" + _END,
         _pairs,
     ),
-    _rule(
+    _FAMILY.rule(
         "comment-against-value",
         "warning",
         "a comment states another number",
@@ -213,7 +234,7 @@ RULES = (
         "#!/bin/bash\n#SBATCH --nodes=8  # 8 nodes\n#SBATCH --time=00:10:00\n" + _END,
         _comments,
     ),
-    _rule(
+    _FAMILY.rule(
         "times-against-each-other",
         "error",
         "times that do not fit into each other",
@@ -223,7 +244,7 @@ RULES = (
         _S + "#SBATCH --signal=USR1@120\n" + _END,
         _timeout,
     ),
-    _rule(
+    _FAMILY.rule(
         "select-and-job-resource",
         "error",
         "a job-wide resource beside select",
@@ -232,6 +253,6 @@ RULES = (
         "#!/bin/bash\n#PBS -l select=2:ncpus=8\n#PBS -l mem=64gb\n#PBS -l walltime=00:10:00\nmpiexec python t.py\n",
         "#!/bin/bash\n#PBS -l select=2:ncpus=8:mem=64gb\n#PBS -l walltime=00:10:00\nmpiexec python t.py\n",
         _chunks,
-        "PBS Professional User's Guide, 4.2 (chunks and job-wide resources)",
+        source="PBS Professional User's Guide, 4.2 (chunks and job-wide resources)",
     ),
 )

@@ -124,7 +124,11 @@ def _order(subject: Subject) -> Iterator[Found]:
     if len({frozenset(n) for n in near}) < 2:
         return
     if any(w.kind in ("affinity", "script") for r in subject.launches for p in r.launch.all for w in p.wrappers) or any(
-        name in subject.script.text for name in ("CUDA_VISIBLE_DEVICES", "VISIBLE_DEVICES", "AFFINITY_MASK")
+        made.how != "unset"
+        and made.name.endswith(("VISIBLE_DEVICES", "AFFINITY_MASK"))
+        and made.name.isupper()
+        and not made.name.startswith("MAPLE_")
+        for made in subject.script.assignments
     ):
         return
     for option, groups, each in _list_binding(subject):

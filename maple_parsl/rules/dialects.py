@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.rules.asking import change, commands, effective, option, submitted, texts
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.rules.ignored_directives import FOREIGN
 from maple_parsl.script import pbs
 from maple_parsl.script.model import Directive
@@ -160,64 +160,63 @@ _P = "#!/bin/bash -l\n#PBS -l select=2:ncpus=8:mpiprocs=4\n#PBS -l walltime=00:1
 _SBATCH, _PBS = "https://slurm.schedmd.com/rosetta.pdf", "https://openpbs.org (PBS User's Guide, requesting resources)"
 
 
-def _rule(id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "SCHED_DIALECT", severity, title, why, source, fix, bad, good, check)
+_FAMILY = Family("SCHED_DIALECT")
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "directives-of-two-schedulers",
         "warning",
         "directives of two schedulers in one script",
         "Each scheduler reads its own lines only, or takes the others' for something else.",
-        _SBATCH,
         "Keep the lines of the scheduler the script is for.",
         _S + "#PBS -l walltime=01:00:00\nsrun python t.py\n",
         _S + "srun python t.py\n",
         _foreign,
+        source=_SBATCH,
     ),
-    _rule(
+    _FAMILY.rule(
         "option-of-other-scheduler",
         "error",
         "an option of another scheduler",
         "The same letter means something else, or nothing, to another scheduler.",
-        _SBATCH,
         "Use this scheduler's option.",
         "#!/bin/bash\n#SBATCH -l walltime=01:00:00\nsrun python t.py\n",
         _S + "srun python t.py\n",
         _other_words,
+        source=_SBATCH,
     ),
-    _rule(
+    _FAMILY.rule(
         "torque-nodes",
         "warning",
         "Torque's nodes= and ppn=",
         "PBS Pro and OpenPBS ask for chunks with select; sites refuse the old form, and it cannot be mixed.",
-        _PBS,
         "Write -l select=NODES:ncpus=…:mpiprocs=…:ngpus=….",
         "#!/bin/bash -l\n#PBS -l nodes=2:ppn=4\n#PBS -l walltime=00:10:00\nmpiexec -n 8 python t.py\n",
         _P + "mpiexec -n 8 python t.py\n",
         _torque,
+        source=_PBS,
     ),
-    _rule(
+    _FAMILY.rule(
         "variable-of-other-scheduler",
         "error",
         "a variable of another scheduler",
         "The variable is not set here, so that it expands to nothing.",
-        _SBATCH,
         "Use this scheduler's variable.",
         _P + "head -n 1 $SLURM_JOB_NODELIST\nmpiexec -n 8 python t.py\n",
         _P + "head -n 1 $PBS_NODEFILE\nmpiexec -n 8 python t.py\n",
         _variables,
+        source=_SBATCH,
     ),
-    _rule(
+    _FAMILY.rule(
         "launcher-of-other-scheduler",
         "error",
         "a launcher of another scheduler",
         "srun asks Slurm, jsrun asks LSF; neither finds its daemon in a job of another scheduler.",
-        "https://slurm.schedmd.com/srun.html",
         "Use the launcher of this system (mpiexec under PBS).",
         _P + "srun -n 8 python t.py\n",
         _P + "mpiexec -n 8 python t.py\n",
         _launchers,
+        source="https://slurm.schedmd.com/srun.html",
     ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from maple_parsl.finding import Edit
 from maple_parsl.rules.asking import change, commands, login_shell, row, submitted, texts
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script.model import Launch, Step
 
 _HOOK = re.compile(
@@ -217,86 +217,85 @@ _SRUN = "https://slurm.schedmd.com/srun.html#OPT_export"
 _HOSTS = 'source ~/env/bin/activate\nssh node2 "python t.py --rank 1" &\npython t.py --rank 0\n'
 
 
-def _rule(id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "ENV_NOT_ACTIVATED", severity, title, why, source, fix, bad, good, check)
+_FAMILY = Family("ENV_NOT_ACTIVATED")
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "conda-without-hook",
         "error",
         "conda activate in a shell without conda's function",
         "Batch shells do not read the interactive profile; conda says that the shell has not been configured.",
-        _CONDA,
         "Source conda's set-up first.",
         _S + "conda activate env\nsrun python t.py\n",
         _S + 'eval "$(conda shell.bash hook)"\nconda activate env\nsrun python t.py\n',
         _no_hook,
+        source=_CONDA,
     ),
-    _rule(
+    _FAMILY.rule(
         "conda-sourced",
         "error",
         "conda as the file of source",
         "source reads a file; activate is a word of the conda command.",
-        _CONDA,
         "Write conda activate ENV.",
         _S + "source conda activate env\nsrun python t.py\n",
         _S + "source ~/conda/etc/profile.d/conda.sh\nconda activate env\nsrun python t.py\n",
         _source_conda,
+        source=_CONDA,
     ),
-    _rule(
+    _FAMILY.rule(
         "export-without-all",
         "error",
         "srun --export without ALL",
         "The list replaces the environment: PATH, the activated environment and the rendezvous are gone.",
-        _SRUN,
         "Begin the list with ALL.",
         _S + "srun --export=A=1 python t.py\n",
         _S + "srun --export=ALL,A=1 python t.py\n",
         _export_list,
+        source=_SRUN,
     ),
-    _rule(
+    _FAMILY.rule(
         "environment-missing",
         "warning",
         "no environment is activated",
         "The job runs with what the submitting shell happened to have, or the program is not found.",
-        "https://slurm.schedmd.com/sbatch.html#OPT_export",
         "Load modules or activate the environment in the script, before the launch.",
         _S + "srun accelerate launch t.py\n",
         _S + "source env/bin/activate\nsrun accelerate launch t.py\n",
         _none,
+        source="https://slurm.schedmd.com/sbatch.html#OPT_export",
     ),
-    _rule(
+    _FAMILY.rule(
         "environment-not-remote",
         "warning",
         "an environment that stays on the first node",
         "ssh starts a new shell on the other node; what this shell loaded and exported does not travel.",
-        "https://man.openbsd.org/ssh",
         "Activate it in the remote command, or call the environment's python by path.",
         _S + _HOSTS,
         _S + _HOSTS.replace('"python', '"source ~/env/bin/activate && python'),
         _remote,
+        source="https://man.openbsd.org/ssh",
     ),
-    _rule(
+    _FAMILY.rule(
         "setting-not-exported",
         "warning",
         "a variable that processes read is not exported",
         "A plain assignment stays in the batch shell.",
-        "https://www.gnu.org/software/bash/manual/bash.html#Environment",
         "Write export before it.",
         _S + "NCCL_DEBUG=INFO\nsrun python t.py\n",
         _S + "export NCCL_DEBUG=INFO\nsrun python t.py\n",
         _not_exported,
+        source="https://www.gnu.org/software/bash/manual/bash.html#Environment",
     ),
-    _rule(
+    _FAMILY.rule(
         "module-without-login-shell",
         "warning",
         "module in a shell that has none",
         "PBS starts the script without the profile that defines module.",
-        "https://docs.alcf.anl.gov/running-jobs/ (#!/bin/bash -l)",
         "Make the first line #!/bin/bash -l, or source /etc/profile.",
         "#!/bin/sh\n" + _P,
         "#!/bin/bash -l\n" + _P,
         _module_shell,
+        source="https://docs.alcf.anl.gov/running-jobs/ (#!/bin/bash -l)",
     ),
 )

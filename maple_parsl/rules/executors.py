@@ -109,9 +109,16 @@ def _workers(subject: Subject) -> Iterator[Found]:
 def _started(subject: Subject) -> Iterator[Found]:
     for ranks in subject.launches:
         words = " ".join(str(w) for w in ranks.launch.leaf.program[:4])
+        whole = " ".join(str(w) for w in ranks.launch.leaf.program)
         match = _START.search(words)
         if match is None or not parts.stepped(ranks.launch):
             continue
+        if loop := re.search(r"(?:-a|--addresses)[= ](localhost|127\.[\d.]+)", whole):
+            yield Found(
+                f"workers are told to connect to {loop[1]}, which is themselves on every other node",
+                ranks.launch.place,
+                fix="an address of the node that runs Parsl, which the others reach",
+            )
         if match[0] != "process_worker_pool":
             if (ranks.processes or 2) > 1:
                 yield Found(

@@ -18,7 +18,7 @@ from maple_parsl.rules.asking import (
     texts,
     whole,
 )
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 
 _SAYS = re.compile(
     r"(?:(?:nodes?|machines?)\s+(?:has|have|with|of)\s+(?:only\s+)?(\d+)(?:\s*x?\s*(?:gpus?|[avh]\d{2,3}))?(?!\w)"
@@ -127,7 +127,8 @@ def _two_mappings(subject: Subject) -> Iterator[Found]:
     for command in commands(subject, "srun", "sbatch", "salloc"):
         words = texts(command)
         here = {name: option(words, name) for name in _TWO}
-        merged = {name: here[name] or (given[name] if command.name == "srun" else None) for name in _TWO}
+        kept = command.name == "srun"  # which reads what sbatch was asked for, but for the cores per task
+        merged = {n: here[n] or (given[n] if kept and n != "--cpus-per-task" else None) for n in _TWO}
         if any(here.values()) and (both := _exclusive_options(merged)):
             yield Found(f"{both} are mutually exclusive", command.place)
 
@@ -140,8 +141,12 @@ def _per_task_alone(subject: Subject) -> Iterator[Found]:
         yield Found("--gpus-per-task is given and no number of tasks", directive.place)
 
 
-def _any_gpu_option(subject: Subject) -> bool:
-    if asked(subject, *GPU_OPTIONS, "--tres-per-task") is not None:
+def any_gpu_option(subject: Subject) -> bool:
+    """The script asks for GPUs in some way."""
+    if asked(subject, *GPU_OPTIONS, "--tres-per-task", "-l ngpus") is not None:
+        return True
+    select = subject.script.directive("-l select")
+    if select is not None and "ngpus=" in (select.value or ""):
         return True
     return any(
         word.startswith(GPU_OPTIONS) or word == "-G" for c in commands(subject, "srun", "salloc") for word in texts(c)
@@ -153,7 +158,7 @@ def _none_stated(subject: Subject) -> Iterator[Found]:
     nodes want none, so this is for scripts whose site is not known."""
     if subject.site is not None or subject.script.scheduler != "slurm" or not submitted(subject):
         return
-    if _any_gpu_option(subject):
+    if any_gpu_option(subject):
         return
     for ranks in subject.launches:
         local = ranks.launch.leaf.value("nproc_per_node")
@@ -186,12 +191,11 @@ _END = "srun python t.py\n"
 _DOC = "https://slurm.schedmd.com/sbatch.html"
 
 
-def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "GPU_REQUEST", severity, title, why, _DOC, fix, bad, good, check)
+_FAMILY = Family("GPU_REQUEST", source=_DOC)
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "gpus-against-comment",
         "warning",
         "more GPUs per node than the comment says there are",
@@ -201,7 +205,7 @@ RULES = (
         _HEAD + "#SBATCH --gres=gpu:4   # a node has 4\n" + _END,
         _gpu_comment,
     ),
-    _rule(
+    _FAMILY.rule(
         "gpus-asked-twice",
         "error",
         "GPUs asked for in two ways",
@@ -212,7 +216,7 @@ RULES = (
         _HEAD + "#SBATCH --gpus-per-node=4\n" + _END,
         _total_and_per_node,
     ),
-    _rule(
+    _FAMILY.rule(
         "gpus-total-below-nodes",
         "error",
         "a total of GPUs taken for a number per node",
@@ -222,7 +226,7 @@ RULES = (
         "#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --gpus=16\n" + _END,
         _total_too_small,
     ),
-    _rule(
+    _FAMILY.rule(
         "gpu-request-form",
         "error",
         "a GPU request in a form Slurm does not read",
@@ -232,7 +236,7 @@ RULES = (
         _HEAD + "#SBATCH --gres=gpu:a100:4\n" + _END,
         _gres_form,
     ),
-    _rule(
+    _FAMILY.rule(
         "gpu-mappings-exclusive",
         "error",
         "two ways of dealing GPUs or cores to tasks",
@@ -242,7 +246,7 @@ RULES = (
         _HEAD + "#SBATCH --gpus-per-node=4\n" + _END,
         _two_mappings,
     ),
-    _rule(
+    _FAMILY.rule(
         "gpus-per-task-without-tasks",
         "warning",
         "GPUs per task without a number of tasks",
@@ -252,7 +256,7 @@ RULES = (
         _HEAD + "#SBATCH --gpus-per-task=1\n#SBATCH --gpu-bind=none\n" + _END,
         _per_task_alone,
     ),
-    _rule(
+    _FAMILY.rule(
         "tasks-per-gpu-with-launcher",
         "error",
         "a per-node launcher started once per GPU",
@@ -262,7 +266,7 @@ RULES = (
         "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus=4\n#SBATCH --ntasks=1\nsrun torchrun --nproc-per-node=4 t.py\n",
         _needless,
     ),
-    _rule(
+    _FAMILY.rule(
         "gpus-unstated",
         "note",
         "no GPU is asked for",

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.rules.asking import commands, option, texts
-from maple_parsl.rules.base import Found, Rule, Subject
-from maple_parsl.rules.gpu_requests import _any_gpu_option
+from maple_parsl.rules.base import Family, Found, Subject
+from maple_parsl.rules.gpu_requests import any_gpu_option
 from maple_parsl.script.model import Launch, Place
 from maple_parsl.script.rankmap import LaunchRanks
-from maple_parsl.script.variables import typed_count
+from maple_parsl.script.variables import gres_gpus, typed_count
 
 _LISTS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
 _ALONE = re.compile(r"(?:single:1|per_task:1|closest|map_gpu:.+|mask_gpu:.+|single)\Z")
@@ -47,7 +47,7 @@ def _shared_list(subject: Subject) -> Iterator[Found]:
                 )
             gpus = subject.ranks.gpus_per_node
             beyond = [d for d in devices if gpus and int(d) >= gpus]
-            if beyond and _any_gpu_option(subject):
+            if beyond and any_gpu_option(subject):
                 yield Found(
                     f"{name} names device {beyond[0]}; the job has {gpus} per node, 0 to {(gpus or 1) - 1}",
                     _set_at(ranks.launch, name),
@@ -120,12 +120,22 @@ def _many(ranks: LaunchRanks) -> bool:
     return bool(ranks.processes and ranks.nodes and ranks.processes > ranks.nodes)
 
 
+def _step_gpus(launch: Launch) -> int | None:
+    """GPUs per node that a step of srun asks for itself."""
+    if launch.launcher != "srun":
+        return None
+    gres, per_node = launch.value("gres"), launch.value("gpus_per_node")
+    if gres is not None and gres.text:
+        return gres_gpus(gres.text)
+    return typed_count(per_node.text) if per_node is not None else None
+
+
 def _more_tasks_than_gpus(subject: Subject) -> Iterator[Found]:
-    gpus = subject.ranks.gpus_per_node
-    if not gpus or not _any_gpu_option(subject):
+    if not any_gpu_option(subject):
         return
     for ranks in subject.launches:
-        if ranks.framework or ranks.outer_per_node is None or ranks.outer_per_node <= gpus:
+        gpus = _step_gpus(ranks.launch) or subject.ranks.gpus_per_node
+        if not gpus or ranks.framework or ranks.outer_per_node is None or ranks.outer_per_node <= gpus:
             continue
         if ranks.launch.launcher not in ("srun", "mpiexec", "mpirun", "ibrun") or ranks.launch.leaf.opaque:
             continue
@@ -174,88 +184,87 @@ _SRUN = "https://slurm.schedmd.com/gres.html#GPU_Management"
 _CUDA = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/ (environment variables)"
 
 
-def _rule(id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "GPU_VISIBILITY", severity, title, why, source, fix, bad, good, check)
+_FAMILY = Family("GPU_VISIBILITY")
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "visible-devices-shared",
         "error",
         "one fixed device list for more processes than devices",
         "Every process of a node inherits the same list: some find no device of their number, or all take the same.",
-        _CUDA,
         "Leave the variable alone, or set it in each process from its local rank.",
         _HEAD + "export CUDA_VISIBLE_DEVICES=0\nsrun python t.py\n",
         _HEAD + "export CUDA_VISIBLE_DEVICES=3,2,1,0\nsrun python t.py\n",
         _shared_list,
+        source=_CUDA,
     ),
-    _rule(
+    _FAMILY.rule(
         "visible-devices-twice",
         "warning",
         "two device lists, one within the other",
         "HIP and CUDA lists count among the devices that ROCR_VISIBLE_DEVICES leaves.",
-        "https://rocm.docs.amd.com/en/latest/conceptual/gpu-isolation.html",
         "Set one of them.",
         _HEAD + "export ROCR_VISIBLE_DEVICES=2,3\nexport HIP_VISIBLE_DEVICES=2,3\nsrun -n 2 python t.py\n",
         _HEAD + "export ROCR_VISIBLE_DEVICES=3,2,1,0\nsrun python t.py\n",
         _two_lists,
+        source="https://rocm.docs.amd.com/en/latest/conceptual/gpu-isolation.html",
     ),
-    _rule(
+    _FAMILY.rule(
         "device-isolated",
         "warning",
         "each process sees only its own device",
         "With GPUs dealt per task a process has one device, number 0; peers on the node are hidden, so that"
         " cuda:LOCAL_RANK is invalid and NCCL cannot use direct copies.",
-        "https://github.com/NVIDIA/nccl/issues/1066; " + _SRUN,
         "Use --gpus-per-node and --gpu-bind=none and choose by local rank; or always use device 0.",
         "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-task=1\nsrun python t.py\n",
         _HEAD + "srun --gpu-bind=none python t.py\n",
         _isolated,
+        source="https://github.com/NVIDIA/nccl/issues/1066; " + _SRUN,
     ),
-    _rule(
+    _FAMILY.rule(
         "more-processes-than-gpus",
         "error",
         "more processes per node than GPUs",
         "The processes beyond the last GPU stop with an invalid device ordinal, or share one.",
-        "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/communicators.html (one device per rank)",
         "Start one process per GPU.",
         "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=8\n#SBATCH --gpus-per-node=4\nsrun python t.py\n",
         _HEAD + "srun python t.py\n",
         _more_tasks_than_gpus,
+        source="https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/communicators.html (one device per rank)",
     ),
-    _rule(
+    _FAMILY.rule(
         "copies-per-gpu",
         "warning",
         "tasks counted from GPUs",
         "--ntasks-per-gpu multiplies the tasks and binds each to its GPU; a program that manages several GPUs itself"
         " runs several times with one each.",
-        _SRUN,
         "State the number of tasks.",
         "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus=2\n#SBATCH --ntasks-per-gpu=1\nsrun python t.py\n",
         "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus=2\n#SBATCH --ntasks=1\nsrun python t.py\n",
         _per_gpu_copies,
+        source=_SRUN,
     ),
-    _rule(
+    _FAMILY.rule(
         "resource-set-gpus",
         "warning",
         "a resource set without the GPUs its processes use",
         "jsrun shows processes the GPUs of their resource set only.",
-        "https://docs.olcf.ornl.gov/systems/summit_user_guide.html#job-launcher-jsrun",
         "Give the set all GPUs its processes use.",
         "#!/bin/bash\n#BSUB -nnodes 1\n#BSUB -W 10\njsrun -n 1 -a 1 -g 1 python t.py\n",
         "#!/bin/bash\n#BSUB -nnodes 1\n#BSUB -W 10\njsrun -n 1 -a 6 -g 6 python t.py\n",
         _resource_set,
+        source="https://docs.olcf.ornl.gov/systems/summit_user_guide.html#job-launcher-jsrun",
     ),
-    _rule(
+    _FAMILY.rule(
         "container-without-devices",
         "warning",
         "containers are told to have no GPU",
         "void tells the container tools to leave the GPUs and the driver out; some sites set it again per step.",
-        "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html",
         "Remove it, or name the devices (all).",
         _HEAD + "export NVIDIA_VISIBLE_DEVICES=void\nsrun --container-image=i.sqsh python t.py\n",
         _HEAD + "export NVIDIA_VISIBLE_DEVICES=all\nsrun --container-image=i.sqsh python t.py\n",
         _none_in_container,
+        source="https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html",
     ),
 )

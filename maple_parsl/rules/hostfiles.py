@@ -17,6 +17,7 @@ _PLACEHOLDER = re.compile(
 )
 _AT = re.compile(r"(?:main_process_ip|master_addr|MASTER_ADDR)\s*[:=]\s*['\"]?(?P<who>[\w.-]+@[\w.-]+)")
 _SLURM = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n"
+_ARRAY = "#SBATCH --array=0-3\n"
 _WRITE = "scontrol show hostnames $SLURM_JOB_NODELIST | sed 's/$/ slots=4/' > hostfile.$SLURM_JOB_ID\n"
 _RUN = "deepspeed --hostfile=hostfile.$SLURM_JOB_ID train.py\n"
 _FIX = "scontrol show hostnames $SLURM_JOB_NODELIST | sed 's/$/ slots=N/' > hostfile.$SLURM_JOB_ID"
@@ -36,6 +37,16 @@ def _literal(subject: Subject) -> Iterator[Found]:
                 f"{host} stands in the host file whichever nodes the job is given",
                 Place(line, match.start("host") + 1),
                 fix=_FIX if subject.script.scheduler == "slurm" else "write the file from the job's own host list",
+            )
+            return
+    for launch in subject.script.all_launches if submitted and parts.fewest_nodes(subject) > 1 else ():
+        option = launch.option("hosts") if launch.launcher in ("mpirun", "mpiexec", "horovodrun") else None
+        names = [h.partition(":")[0] for h in re.split(r"[,\s]+", option.value.text or "") if h] if option else []
+        if option is not None and any(re.match(r"[A-Za-z]", n) and n != "localhost" for n in names):
+            yield Found(
+                f"{option.flag} {option.value} names hosts, whichever nodes the job is given",
+                option.place,
+                fix="take the hosts from the scheduler, or leave the option out",
             )
             return
 
@@ -66,18 +77,32 @@ def _hostfiles(subject: Subject) -> Iterator[tuple[Launch, Value, Place]]:
 
 def _missing(subject: Subject) -> Iterator[Found]:
     for launch, path, place in _hostfiles(subject):
-        if path.text is None or launch.launcher not in ("deepspeed", "accelerate") or launch.config:
+        if (
+            path.text is None
+            or launch.config
+            or launch.launcher not in ("deepspeed", "accelerate", "mpirun", "mpiexec")
+        ):
+            continue
+        if launch.launcher.startswith("mpi") and not (
+            parts.has_directives(subject) and parts.fewest_nodes(subject) > 1
+        ):
             continue
         if _written(subject, path) or any(
             path.text in (str(h.file) if h.file else "") for h in subject.script.heredocs
         ):
             continue
-        if any(s.kind in ("source", "python") and s.found is False for s in subject.script.steps):
+        if parts.sources_unread(subject):
             continue
+        mpi = launch.launcher.startswith("mpi")
         yield Found(
-            f"nothing in the script writes {path.text}: if it is not there, DeepSpeed trains on this node alone,"
-            " without an error",
+            f"nothing in the script writes {path.text}: "
+            + (
+                "which nodes the job gets is known only when it runs"
+                if mpi
+                else "if it is not there, DeepSpeed trains on this node alone, without an error"
+            ),
             place,
+            severity="warning" if mpi else None,
             fix=f"write it in the job ({_FIX}) and stop where it is missing",
         )
 
@@ -120,7 +145,8 @@ def _slots(subject: Subject) -> Iterator[Found]:
 
 
 def _fixed_name(subject: Subject) -> Iterator[Found]:
-    if not parts.has_directives(subject):
+    """Jobs of an array share their directory for certain."""
+    if subject.script.directive("-J" if subject.script.scheduler == "pbs" else "--array") is None:
         return
     for _, path, place in _hostfiles(subject):
         text = path.text
@@ -129,7 +155,7 @@ def _fixed_name(subject: Subject) -> Iterator[Found]:
         writers = _written(subject, path)
         if writers:
             yield Found(
-                f"every job writes the same {text}: two at a time take each other's nodes",
+                f"every job of the array writes the same {text}: they take each other's nodes",
                 writers[0][1] or place,
                 fix="put the job's id into the name",
             )
@@ -247,12 +273,12 @@ RULES = (
     ),
     Rule(
         id="hostfile-fixed-name", fault_class="SSH_HOSTFILE", severity="warning",
-        title="every job writes the same host file",
+        title="the jobs of an array write one host file",
         why="A second job overwrites the file while the first reads it.",
         source="https://github.com/EleutherAI/gpt-neox/issues/811",
         fix="Put the job's id into the name.",
-        bad=_SLURM + _WRITE.replace(".$SLURM_JOB_ID", "") + _RUN.replace(".$SLURM_JOB_ID", ""),
-        good=_SLURM + _WRITE + _RUN, check=_fixed_name,
+        bad=_SLURM + _ARRAY + _WRITE.replace(".$SLURM_JOB_ID", "") + _RUN.replace(".$SLURM_JOB_ID", ""),
+        good=_SLURM + _ARRAY + _WRITE + _RUN, check=_fixed_name,
     ),
     Rule(
         id="login-as-address", fault_class="SSH_HOSTFILE", severity="error",

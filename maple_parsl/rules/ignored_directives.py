@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from maple_parsl.finding import Edit
 from maple_parsl.rules.asking import alone, change, is_shell, near, row
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script import slurm_options as slurm
 from maple_parsl.script.model import Directive
 from maple_parsl.script.text import _ODD_PATTERN
@@ -147,7 +147,7 @@ def _repeated(subject: Subject) -> Iterator[Found]:
             continue  # these add up
         if subject.script.scheduler == "pbs" and directive.name in ("-W", "-v", "-m", "-M", "-l"):
             continue
-        first = next(d for d in subject.script.directives if d.place == earlier)
+        first = next(d for d in subject.directives_by_line[earlier.line] if d.place == earlier)
         same = first.value == directive.value
         yield Found(
             f"{directive.flag} was given on line {earlier.line} already"
@@ -198,12 +198,11 @@ _DOC = "https://slurm.schedmd.com/sbatch.html"
 _TOP = "#!/bin/bash\n#SBATCH --nodes=2\n"
 
 
-def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "DIRECTIVE_IGNORED", severity, title, why, _DOC, fix, bad, good, check)
+_FAMILY = Family("DIRECTIVE_IGNORED", source=_DOC)
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "directive-after-command",
         "error",
         "a directive behind the first command",
@@ -213,7 +212,7 @@ RULES = (
         _TOP + "set -e\nsrun python t.py\n",
         _too_late,
     ),
-    _rule(
+    _FAMILY.rule(
         "directive-is-comment",
         "warning",
         "a directive written so that it is a comment",
@@ -223,7 +222,7 @@ RULES = (
         _TOP + "##SBATCH --gpus-per-node=4\nsrun python t.py\n",
         _commented,
     ),
-    _rule(
+    _FAMILY.rule(
         "directive-in-document",
         "warning",
         "a directive in a text that another program reads",
@@ -233,7 +232,7 @@ RULES = (
         _TOP + "sbatch <<'END'\n#!/bin/bash\n#SBATCH --gpus-per-node=4\npython t.py\nEND\n",
         _in_document,
     ),
-    _rule(
+    _FAMILY.rule(
         "directive-stray-words",
         "error",
         "words in a directive that belong to no option",
@@ -243,7 +242,7 @@ RULES = (
         _TOP + '#SBATCH --job-name="Big run"\nsrun python t.py\n',
         _trailing,
     ),
-    _rule(
+    _FAMILY.rule(
         "directive-second-on-line",
         "error",
         "a second directive on the same line",
@@ -253,7 +252,7 @@ RULES = (
         "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=4\nsrun python t.py\n",
         _second_mark,
     ),
-    _rule(
+    _FAMILY.rule(
         "directive-repeated",
         "warning",
         "the same option twice",
@@ -263,7 +262,7 @@ RULES = (
         _TOP + "#SBATCH -n 4\nsrun python t.py\n",
         _repeated,
     ),
-    _rule(
+    _FAMILY.rule(
         "directive-unknown",
         "error",
         "an option the scheduler does not have",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from maple_parsl.finding import Edit
 from maple_parsl.rules.asking import alone, commands, effective, option, submitted, texts
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 
 _SIZES = frozenset(
     "SLURM_NTASKS SLURM_NPROCS SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_JOB_NODELIST SLURM_NODELIST SLURM_PROCID SLURM_JOB_ID"
@@ -24,7 +24,8 @@ def _submission_inside(subject: Subject) -> Iterator[Found]:
         given = option(words, "--export")
         if cleared or (given is not None and given.upper().startswith(("NONE", "NIL"))):
             continue
-        if script.directive("--export") and (script.directive("--export").value or "").upper() == "NONE":  # type: ignore[union-attr]
+        export = script.directive("--export")
+        if export is not None and (export.value or "").upper() == "NONE":
             continue
         inside = command.context == "task"
         yield Found(
@@ -107,65 +108,64 @@ _P = "#!/bin/bash -l\n#PBS -l select=1:ncpus=8\n#PBS -l walltime=00:10:00\n"
 _DOC = "https://slurm.schedmd.com/sbatch.html#SECTION_INPUT-ENVIRONMENT-VARIABLES"
 
 
-def _rule(id: str, severity, title: str, why: str, source: str, fix: str, bad: str, good: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "SCHED_ENV_INHERIT", severity, title, why, source, fix, bad, good, check)
+_FAMILY = Family("SCHED_ENV_INHERIT")
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "submission-in-job",
         "warning",
         "a job submitted from within a job",
         "sbatch reads SLURM_ variables as options and"
         " copies the environment: sizes, bindings and the activated software of this job hold in the next.",
-        _DOC,
         "Submit with a clean environment.",
         _S + "srun python t.py\nsbatch --export=ALL next.sh\n",
         _S + "srun python t.py\nsbatch --export=NONE next.sh\n",
         _submission_inside,
+        source=_DOC,
     ),
-    _rule(
+    _FAMILY.rule(
         "submission-in-step",
         "error",
         "a job submitted by every task",
         "The command runs once in each process.",
-        _DOC,
         "Submit from the batch script.",
         _S + "srun sbatch next.sh\n",
         _S + "srun python t.py\n",
         _within_step,
+        source=_DOC,
     ),
-    _rule(
+    _FAMILY.rule(
         "whole-environment",
         "warning",
         "the submitting shell's environment is copied",
         "What happens to be set there (modules, conda, display, variables of another job) decides how the job runs.",
-        "https://docs.alcf.anl.gov/running-jobs/ (qsub -V)",
         "Set up the environment in the script.",
         _P + "#PBS -V\nmpiexec -n 4 python t.py\n",
         _P + "mpiexec -n 4 python t.py\n",
         _whole_environment,
+        source="https://docs.alcf.anl.gov/running-jobs/ (qsub -V)",
     ),
-    _rule(
+    _FAMILY.rule(
         "export-none-inherited",
         "error",
         "an empty environment for srun too",
         "sbatch --export=NONE sets SLURM_EXPORT_ENV, which srun obeys.",
-        "https://slurm.schedmd.com/sbatch.html#OPT_export",
         "unset SLURM_EXPORT_ENV in the script.",
         _S + "#SBATCH --export=NONE\nmodule load x\nsrun python t.py\n",
         _S + "#SBATCH --export=NONE\nunset SLURM_EXPORT_ENV\nmodule load x\nsrun python t.py\n",
         _export_none,
+        source="https://slurm.schedmd.com/sbatch.html#OPT_export",
     ),
-    _rule(
+    _FAMILY.rule(
         "scheduler-variable-set",
         "warning",
         "a variable of the scheduler is overwritten",
         "srun takes it as an option, and libraries take it for the truth about the job.",
-        _DOC,
         "Use a name of your own.",
         _S + "export SLURM_NTASKS=8\nsrun python t.py\n",
         _S + "export TASKS=8\nsrun python t.py\n",
         _own_variables,
+        source=_DOC,
     ),
 )

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.rules.asking import row, texts
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script.model import Arg
 
+_ALL = re.compile(r"\$[*@]")
 _SHELLS = frozenset("bash sh zsh dash ksh python python3 perl".split())
 _OUTSIDE = ("positional", "environment", "unset")
 _PIPED = re.compile(r"\b(?:curl|wget)\b[^|;&#]*\|\s*(?:sudo\s+)?(?:\S*/)?(?:bash|sh|zsh|python3?|perl)\b")
-_PROCESS = re.compile(r"(?:\b(?:bash|sh|source|eval)\b|\.\s)\s*[\"']?[<$]\(\s*(?:curl|wget)\b")
+_PROCESS = re.compile(r"(?:\b(?:bash|sh|source|eval)\b(?:\s+-c)?|\.\s)\s*[\"']?[<$]\(\s*(?:curl|wget)\b")
 # Set by the scheduler or the system, not by who calls the script.
 _TRUSTED = re.compile(
     r"(?:SLURM|PBS|LSB|PMI|OMPI|CUDA|PALS|COBALT)_|(?:HOME|USER|PWD|TMPDIR|SCRATCH|HOSTNAME|PATH|SHELL)\Z"
@@ -64,13 +65,16 @@ def _in_shell(subject: Subject) -> Iterator[Found]:
                 continue
             body = command.words[index + 2]
             outside = _outside(body) if '"' in body.text[:2] or '"' in body.quote else None
+            if not outside and '"' in body.quote and (match := _ALL.search(body.text)):
+                unknown = body.value.text == body.text.strip('"').replace(match[0], "")  # else a function's arguments
+                outside = match[0] if unknown else None
             whole = body.value.symbol is not None  # the whole command is handed over, on purpose
             if (
                 outside
                 and not whole
                 and outside.startswith("$")
                 and body.place not in seen
-                and outside[1:2].isdigit() | ("@" in outside)
+                and (outside[1:2].isdigit() or outside[1:2] in ("@", "*"))
             ):
                 seen.add(body.place)
                 yield Found(
@@ -83,23 +87,24 @@ _S = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --time=00:10:00\n"
 _CWE = "https://cwe.mitre.org/data/definitions/78.html"
 
 
-def _rule(id: str, title: str, why: str, fix: str, bad: str, good: str, check, source: str = _CWE) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "INJECTION", "warning", title, why, source, fix, bad, good, check)
+_FAMILY = Family("INJECTION", source=_CWE)
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "download-run-unseen",
+        "warning",
         "a download is run at once",
         "Whoever controls the address, or the way to it, runs commands as you; a broken download runs by half.",
         "Download, check, then run.",
         _S + "curl -s https://example.org/setup.sh | bash\n",
         _S + "bash setup.sh\n",
         _download,
-        "https://cwe.mitre.org/data/definitions/494.html",
+        source="https://cwe.mitre.org/data/definitions/494.html",
     ),
-    _rule(
+    _FAMILY.rule(
         "eval-of-outside",
+        "warning",
         "eval of a value from outside",
         "The text is read as shell code once more.",
         'Run it as an array: "${command[@]}".',
@@ -107,8 +112,9 @@ RULES = (
         _S + 'eval "$(conda shell.bash hook)"\n',
         _evaluated,
     ),
-    _rule(
+    _FAMILY.rule(
         "argument-in-shell-text",
+        "warning",
         "an argument pasted into shell text",
         "In double quotes the argument is put into the text before the inner shell reads it.",
         'Pass it as an argument: bash -c \'python t.py "$1"\' _ "$1".',

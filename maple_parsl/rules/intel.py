@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.finding import Severity
 from maple_parsl.rules.asking import change, cite, kinds, row
-from maple_parsl.rules.base import Check, Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.rules.networks import _last
 from maple_parsl.script.rankmap import LaunchRanks
 
@@ -152,76 +151,66 @@ _ALCF = "https://docs.alcf.anl.gov/aurora/data-science/frameworks/pytorch/"
 _ZE = "https://oneapi-src.github.io/level-zero-spec/level-zero/latest/core/PROG.html#environment-variables"
 
 
-def _rule(
-    id: str,
-    severity: Severity,
-    title: str,
-    why: str,
-    source: str,
-    fix: str,
-    bad: str,
-    good: str,
-    check: Check,
-    site: str | None = None,
-) -> Rule:
-    return Rule(id, "INTEL_TILE_CCL", severity, title, why, source, fix, bad, good, check, False, site)
+_FAMILY = Family("INTEL_TILE_CCL")
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "nccl-on-intel",
         "error",
         "NCCL on Intel GPUs",
         "NCCL drives NVIDIA GPUs only.",
-        _ALCF,
         "Use backend xccl.",
         _P + _RUN + "nccl\n",
         _P + _RUN + "xccl\n",
         _nccl,
-        "aurora",
+        source=_ALCF,
+        site="aurora",
+        needs_site=False,
     ),
-    _rule(
+    _FAMILY.rule(
         "ccl-backend-old",
         "warning",
         "the backend of the former oneCCL bindings",
         "Recent torch has xccl built in; ccl needs a package that its environments no longer hold.",
-        _ALCF,
         "Use backend xccl.",
         _P + _RUN + "ccl\n",
         _P + _RUN + "xccl\n",
         _old_bindings,
-        "aurora",
+        source=_ALCF,
+        site="aurora",
+        needs_site=False,
     ),
-    _rule(
+    _FAMILY.rule(
         "ccl-without-mpi-launcher",
         "warning",
         "oneCCL without an MPI launcher",
         "oneCCL takes rank and size from PMI"
         " variables, which torchrun does not set; it stops, or hangs in the first collective.",
-        "https://github.com/pytorch/pytorch/issues/158722; " + _CCL,
         "Start with mpiexec, or export CCL_PROCESS_LAUNCHER=none and CCL_ATL_TRANSPORT=ofi.",
         "#!/bin/bash\ntorchrun --nproc-per-node 2 t.py --backend xccl\n",
         "#!/bin/bash\nmpiexec -n 2 python t.py --backend xccl\n",
         _torchrun,
+        source="https://github.com/pytorch/pytorch/issues/158722; " + _CCL,
     ),
-    _rule(
+    _FAMILY.rule(
         "composite-process-count",
         "error",
         "a process per tile where tiles are not devices",
         "With COMPOSITE a card is one device; processes beyond the last find none.",
-        _ZE,
         "Use FLAT, or one process per card.",
         _P + "export ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE\n" + _RUN + "xccl\n",
         _P + "export ZE_FLAT_DEVICE_HIERARCHY=FLAT\n" + _RUN + "xccl\n",
         _composite,
-        "aurora",
+        source=_ZE,
+        site="aurora",
+        needs_site=False,
     ),
-    _rule(
+    _FAMILY.rule(
         "tile-mask-with-flat",
         "error",
         "tiles named within cards under FLAT",
         "FLAT numbers tiles as devices; a mask of the form GPU.tile selects nothing, or the wrong ones.",
-        _ZE,
         "Leave the script or mask out, or use COMPOSITE.",
         _P + "export ZE_FLAT_DEVICE_HIERARCHY=FLAT\nexport ZE_AFFINITY_MASK=0.0,0.1\n" + _RUN + "xccl\n",
         _P
@@ -229,18 +218,21 @@ RULES = (
         + _RUN
         + "xccl\n",
         _compact,
-        "aurora",
+        source=_ZE,
+        site="aurora",
+        needs_site=False,
     ),
-    _rule(
+    _FAMILY.rule(
         "ccl-launcher-none",
         "warning",
         "oneCCL told that there is no launcher",
         "It then reads CCL_LOCAL_RANK and CCL_LOCAL_SIZE, and stops where they are missing.",
-        _CCL,
         "Set it to pmix (PALS) or hydra.",
         _P + "export CCL_PROCESS_LAUNCHER=none\n" + _RUN + "xccl\n",
         _P + "export CCL_PROCESS_LAUNCHER=pmix\n" + _RUN + "xccl\n",
         _launcher_name,
-        "aurora",
+        source=_CCL,
+        site="aurora",
+        needs_site=False,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from maple_parsl.rules import parts
+from maple_parsl.rules import mending, parts
 from maple_parsl.rules.base import Found, Rule, Subject
 
 _PER_NODE = ("torchrun", "accelerate", "composer")
@@ -35,6 +35,7 @@ def _nodes_missing(subject: Subject) -> Iterator[Found]:
             " each node trains by itself, on the same data",
             inner.place,
             fix=f"add {name}={ranks.nodes} and one meeting point for all nodes",
+            edits=mending.told_of_all_nodes(subject, ranks.launch, inner),
         )
 
 
@@ -109,6 +110,7 @@ def _world_size(subject: Subject) -> Iterator[Found]:
             f" {'they wait for more' if size > ranks.processes else 'ranks beyond the size fail'}",
             told.place,
             fix="set WORLD_SIZE from the launcher in each process, such as $SLURM_NTASKS",
+            edits=parts.replace_text(subject, told.place, f"WORLD_SIZE={size}", f"WORLD_SIZE={ranks.processes}"),
         )
 
 

@@ -203,6 +203,8 @@ def _mpirun_slots(subject: Subject) -> Iterator[Found]:
         if launch.launcher not in ("mpirun", "mpiexec") or launch.dialect in ("hydra", "pals", "intel"):
             continue
         wanted = parts.number(launch, "ntasks")
+        if launch.command.conditional:
+            continue
         if wanted is None or launch.option("oversubscribe") or launch.option("hosts") or launch.option("hostfile"):
             continue
         stated = job.tasks

@@ -5,9 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.finding import Edit, Severity
-from maple_parsl.rules.asking import alone, asked, cite, commands, effective, kinds, option, submitted, texts, whole
-from maple_parsl.rules.base import Check, Found, Rule, Subject
+from maple_parsl.finding import Edit
+from maple_parsl.rules.asking import (
+    alone,
+    asked,
+    cite,
+    commands,
+    effective,
+    kinds,
+    option,
+    row,
+    submitted,
+    texts,
+    whole,
+)
+from maple_parsl.rules.base import Family, Found, Subject
+from maple_parsl.script.model import Step
 
 _THREE = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\Z", re.I)
@@ -119,7 +132,15 @@ def _address_space(subject: Subject) -> Iterator[Found]:
             yield Found(
                 f"{step} leaves {int(match[1]) / (1 << 20):.3g} GiB of address space to each process",
                 step.place,
+                edits=_without(subject, step),
             )
+
+
+def _without(subject: Subject, step: Step) -> tuple[Edit, ...]:
+    """The line goes, where the command is all of it."""
+    if row(subject, step.place).strip() != str(step):
+        return ()
+    return (Edit(first=step.place.line, last=step.place.line, text=""),)
 
 
 _S = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --time=00:10:00\n"
@@ -129,90 +150,78 @@ _SLURM = "https://slurm.schedmd.com/sbatch.html#OPT_mem"
 _END = "srun python t.py\n"
 
 
-def _rule(
-    id: str,
-    severity: Severity,
-    title: str,
-    why: str,
-    source: str,
-    fix: str,
-    bad: str,
-    good: str,
-    check: Check,
-    site: str | None = None,
-) -> Rule:
-    return Rule(id, "MEMORY", severity, title, why, source, fix, bad, good, check, site is not None, site)
+_FAMILY = Family("MEMORY")
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "memory-forms-exclusive",
         "error",
         "memory asked for in several ways",
         "--mem, --mem-per-cpu and --mem-per-gpu exclude each other; sbatch refuses the script.",
-        _SLURM,
         "Keep one.",
         _S + "#SBATCH --mem=8G\n#SBATCH --mem-per-cpu=2G\n" + _END,
         _S + "#SBATCH --mem=8G\n" + _END,
         _several,
+        source=_SLURM,
     ),
-    _rule(
+    _FAMILY.rule(
         "memory-unit",
         "warning",
         "memory without a unit",
         "A bare number counts MiB, so that the job is killed at once.",
-        _SLURM,
         "Write the unit.",
         _S + "#SBATCH --mem=64\n" + _END,
         _S + "#SBATCH --mem=64G\n" + _END,
         _unit,
+        source=_SLURM,
     ),
-    _rule(
+    _FAMILY.rule(
         "memory-more-than-node",
         "error",
         "more memory than a node has",
         "No node fits the request.",
-        "the site's documentation",
         "Ask for less, or --mem=0 for all of a node.",
         _DELTA + "#SBATCH --mem=600G\n" + _END,
         _DELTA + "#SBATCH --mem=200G\n" + _END,
         _more_than_node,
-        "delta",
+        source="the site's documentation",
+        site="delta",
     ),
-    _rule(
+    _FAMILY.rule(
         "memory-not-taken",
         "error",
         "memory asked for where that is refused",
         "The site's submission filter rejects the script.",
-        "the site's documentation",
         "Leave the option out.",
         _VISTA + "#SBATCH --mem=100G\nibrun python t.py\n",
         _VISTA + "ibrun python t.py\n",
         _not_taken,
-        "vista",
+        source="the site's documentation",
+        site="vista",
     ),
-    _rule(
+    _FAMILY.rule(
         "memory-not-asked",
         "warning",
         "no memory asked for where the default is little",
         "The job gets the default per core and is killed when it loads its data or model.",
-        "the site's documentation",
         "Ask for it; --mem=0 is all of a node.",
         _DELTA + _END,
         _DELTA + "#SBATCH --mem=0\n" + _END,
         _not_asked,
-        "delta",
+        source="the site's documentation",
+        site="delta",
     ),
-    _rule(
+    _FAMILY.rule(
         "address-space-limited",
         "warning",
         "the address space of processes is limited",
         "Python, torch and GPU drivers reserve far more address space than they use; they stop with MemoryError or"
         " cannot make a device context.",
-        "https://man7.org/linux/man-pages/man2/getrlimit.2.html (RLIMIT_AS)",
         "Limit memory with the scheduler's option instead.",
         _S + "ulimit -v 4000000\n" + _END,
         _S + "ulimit -c 0\n" + _END,
         _address_space,
+        source="https://man7.org/linux/man-pages/man2/getrlimit.2.html (RLIMIT_AS)",
     ),
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from maple_parsl.finding import Severity
 from maple_parsl.rules import parts
 from maple_parsl.rules.base import Found, Rule, Subject
-from maple_parsl.script.model import Launch
+from maple_parsl.script.model import Launch, Place
 from maple_parsl.script.rankmap import LaunchRanks
 
 _OPENMPI = re.compile(r"(?<![a-z])(?:openmpi|open-mpi|ompi|hpcx)", re.I)
@@ -119,7 +120,7 @@ def _no_type(subject: Subject) -> Iterator[Found]:
             )
 
 
-def _sources(ranks: LaunchRanks) -> Iterator[tuple[str, str, object]]:
+def _sources(ranks: LaunchRanks) -> Iterator[tuple[str, str, Place]]:
     for launch in ranks.launch.all:
         for variable in launch.environment.values():
             for symbol in variable.value.symbols:
@@ -136,7 +137,7 @@ def _foreign_rank(subject: Subject) -> Iterator[Found]:
     for ranks in subject.launches:
         launch = ranks.launch
         dialect = _dialect(subject, launch)
-        if launch.launcher == "mpiexec" and dialect == "unknown" and subject.script.scheduler == "pbs":
+        if dialect == "unknown" and launch.launcher in ("mpiexec", "mpirun") and subject.script.scheduler == "pbs":
             dialect = "not slurm"
         if dialect in ("unknown", "none") or not parts.stepped(launch) or launch.launcher in ("ssh", "pdsh", "pbsdsh"):
             continue
@@ -144,17 +145,16 @@ def _foreign_rank(subject: Subject) -> Iterator[Found]:
             owner = next((o for prefix, o in _OWNERS.items() if detail.startswith(prefix)), None)
             if owner is None or owner == dialect or (dialect == "not slurm" and owner != "slurm"):
                 continue
+            severity: Severity = "error"
             if owner == "slurm" and (launch.launcher == "ibrun" or subject.script.scheduler == "slurm"):
                 severity = "warning"
-            else:
-                severity = "error"
             if {owner, dialect} <= {"hydra", "pals", "intel"} or dialect == "ibrun":
                 continue
-            if parts.once(seen, place):  # type: ignore[arg-type]
+            if parts.once(seen, place):
                 yield Found(
                     f"{target} takes {detail}, which {_RUN[owner]} sets and {launch.launcher} does not",
-                    place,  # type: ignore[arg-type]
-                    severity=severity,  # type: ignore[arg-type]
+                    place,
+                    severity=severity,
                 )
 
 

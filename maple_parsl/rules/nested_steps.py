@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from maple_parsl.rules import parts
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script.model import Launch
+from maple_parsl.script.rankmap import LaunchRanks
 
 _DRIVER = re.compile(
     r"driver|orchestrat|workflow|pipeline|manager|master|controller|scheduler|sweep|submit|parsl|dask|libensemble"
@@ -63,6 +64,11 @@ def _driver(subject: Subject) -> Iterator[Found]:
             )
 
 
+def _part(ranks: LaunchRanks) -> bool:
+    """A step on several nodes that says how large it is may be a part of the job."""
+    return (ranks.nodes or 1) > 1 and any(ranks.launch.option(n) for n in ("nodes", "ntasks"))
+
+
 def _side_by_side(subject: Subject) -> Iterator[Found]:
     if subject.script.scheduler != "slurm":
         return
@@ -73,7 +79,7 @@ def _side_by_side(subject: Subject) -> Iterator[Found]:
     for ranks in rows:
         launch = ranks.launch
         placed = any(launch.option(n) for n in ("exact", "exclusive", "overlap", "nodelist", "relative", "jobid"))
-        if placed or _shares(launch) or "SLURM_EXACT" in launch.environment or (ranks.nodes or 1) > 1:
+        if placed or _shares(launch) or "SLURM_EXACT" in launch.environment or _part(ranks):
             continue
         yield Found(
             "steps run side by side, but each takes all of the job's memory and devices on its nodes: the second waits"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.finding import Edit, Severity
+from maple_parsl.finding import Edit
 from maple_parsl.rules.asking import change, cite, fewest, kinds, row
-from maple_parsl.rules.base import Check, Found, Rule, Subject
-from maple_parsl.script.model import Assignment
+from maple_parsl.rules.base import Family, Found, Subject
+from maple_parsl.rules.parts import sources_unread
+from maple_parsl.script.model import Assignment, Variable
 
 _NAMED = re.compile(r"(?:eth|eno|ens|enp|em|wlan|wlp|bond|ib|ibp|mlx|team|p\d+p)\d")
 _EXACT = ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
@@ -16,10 +17,13 @@ _SLINGSHOT = re.compile(r"FI_CXI_\w+\Z")
 _EFA = re.compile(r"FI_EFA_\w+\Z")
 
 
-def _last(subject: Subject, name: str) -> Assignment | None:
-    """Where a variable gets its last certain value."""
+def _last(subject: Subject, name: str) -> Assignment | Variable | None:
+    """Where a variable gets its last certain value, in the shell or by an option of a launcher."""
     made = [a for a in subject.script.assigned(name) if a.how != "unset" and not a.conditional]
-    return made[-1] if made else None
+    if made:
+        return made[-1]
+    given = (launch.leaf.environment.get(name) for launch in subject.script.launches)
+    return next((v for v in given if v is not None and not v.place.file), None)
 
 
 def _exclusion(subject: Subject) -> Iterator[Found]:
@@ -93,7 +97,7 @@ def _missing(subject: Subject) -> Iterator[Found]:
         return
     if subject.script.assigned("NCCL_SOCKET_IFNAME") or subject.script.scheduler != site.scheduler.kind:
         return
-    if any(s.found is False for s in subject.script.steps_of("source")) or _plugin(subject):
+    if sources_unread(subject) or _plugin(subject):
         return  # set elsewhere, perhaps
     launch = subject.script.launches[-1]
     yield Found(
@@ -181,112 +185,100 @@ _END = "srun python t.py\n"
 _NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"
 
 
-def _rule(
-    id: str,
-    severity: Severity,
-    title: str,
-    why: str,
-    source: str,
-    fix: str,
-    bad: str,
-    good: str,
-    check: Check,
-    site: str | None = None,
-) -> Rule:
-    return Rule(id, "NETWORK_IFACE", severity, title, why, source, fix, bad, good, check, site is not None, site)
+_FAMILY = Family("NETWORK_IFACE")
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "gloo-interface-form",
         "error",
         "NCCL's way of excluding interfaces given to gloo",
         "Gloo looks for an interface of exactly that name and stops: unable to find address.",
-        "https://docs.pytorch.org/docs/stable/distributed.html#common-environment-variables",
         "Name the interface.",
         _S + "export GLOO_SOCKET_IFNAME=^lo,docker\n" + _END,
         _S + "export GLOO_SOCKET_IFNAME=ens5\n" + _END,
         _exclusion,
+        source="https://docs.pytorch.org/docs/stable/distributed.html#common-environment-variables",
     ),
-    _rule(
+    _FAMILY.rule(
         "loopback-interface",
         "error",
         "the loopback interface for several nodes",
         "No other node is reached over lo.",
-        _NCCL,
         "Name the interface of the network between nodes, or leave the variable unset.",
         _S + "export NCCL_SOCKET_IFNAME=lo\n" + _END,
         _S + "export NCCL_SOCKET_IFNAME=hsn\n" + _END,
         _loopback,
+        source=_NCCL,
     ),
-    _rule(
+    _FAMILY.rule(
         "interface-literal",
         "note",
         "the interface name of one kind of machine",
         "Interface names differ between machines; NCCL stops with no socket interface found.",
-        _NCCL,
         "Leave it unset, or name the interface of this system (ip -br addr).",
         _S + "export NCCL_SOCKET_IFNAME=eth2\n" + _END,
         _S + "export NCCL_SOCKET_IFNAME=^docker,lo\n" + _END,
         _literal,
+        source=_NCCL,
     ),
-    _rule(
+    _FAMILY.rule(
         "interface-of-other-site",
         "error",
         "an interface of another site",
         "The interface does not exist here, or is the slow one.",
-        "the site's documentation",
         "Name this site's interface.",
         _DELTA + "export NCCL_SOCKET_IFNAME=ib0\n" + _END,
         _DELTA + "export NCCL_SOCKET_IFNAME=hsn\n" + _END,
         _of_other_site,
-        "delta",
+        source="the site's documentation",
+        site="delta",
     ),
-    _rule(
+    _FAMILY.rule(
         "interface-missing",
         "warning",
         "the fast network is not named",
         "NCCL may take the management network: slow, or a hang.",
-        "the site's documentation",
         "Export NCCL_SOCKET_IFNAME.",
         _DELTA + _END,
         _DELTA + "export NCCL_SOCKET_IFNAME=hsn\n" + _END,
         _missing,
-        "delta",
+        source="the site's documentation",
+        site="delta",
     ),
-    _rule(
+    _FAMILY.rule(
         "fabric-of-other-site",
         "warning",
         "settings of another network",
         "The provider they name does not exist here; the job stops, or falls back to TCP.",
-        "the site's documentation",
         "Remove them.",
         _LS6 + "export FI_PROVIDER=cxi\nibrun python t.py\n",
         _LS6 + "ibrun python t.py\n",
         _fabric,
-        "lonestar6",
+        source="the site's documentation",
+        site="lonestar6",
     ),
-    _rule(
+    _FAMILY.rule(
         "infiniband-disabled",
         "warning",
         "InfiniBand is switched off",
         "A setting for debugging; bandwidth between nodes drops many times.",
-        _NCCL + "#nccl-ib-disable",
         "Remove it once the cause is found.",
         _S + "export NCCL_IB_DISABLE=1\n" + _END,
         _S + _END,
         _no_infiniband,
+        source=_NCCL + "#nccl-ib-disable",
     ),
-    _rule(
+    _FAMILY.rule(
         "proxy-for-internal",
         "note",
         "a proxy that catches traffic between nodes",
         "Libraries that speak HTTP between"
         " nodes (Ray, dashboards, servers) are sent to the proxy, which does not know the nodes.",
-        "https://docs.alcf.anl.gov/polaris/known-issues/ (proxy)",
         "Export no_proxy too.",
         _S + "export http_proxy=http://proxy.example.org:3128\n" + _END,
         _S + "export http_proxy=http://proxy.example.org:3128\nexport no_proxy=localhost,.example.org\n" + _END,
         _proxy,
+        source="https://docs.alcf.anl.gov/polaris/known-issues/ (proxy)",
     ),
 )

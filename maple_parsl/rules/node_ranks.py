@@ -109,6 +109,9 @@ def _rdzv_id(subject: Subject) -> Iterator[Found]:
                 f"{option.flag} differs between the nodes ({option.value}), so each joins a rendezvous of its own",
                 option.value_place,
                 fix="use the job's id: $SLURM_JOB_ID or $PBS_JOBID",
+                edits=parts.option_edit(subject, option, f"{option.flag}=$SLURM_JOB_ID")
+                if subject.script.scheduler == "slurm"
+                else (),
             )
 
 

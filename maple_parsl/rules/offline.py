@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.rules.asking import cite, kinds, submitted, texts
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script.model import Command
 from maple_parsl.site import Environment
 
@@ -120,7 +120,8 @@ def _online_services(subject: Subject) -> Iterator[Found]:
         key = leaf.environment.get("WANDB_API_KEY")
         mode = leaf.variable("WANDB_MODE")
         wanted = key is not None or re.search(r"(?:report[_-]to|logger|use)[_= -]*wandb|--wandb\b", words) is not None
-        if wanted and (mode is None or mode.text == "online"):
+        online = mode is not None and mode.text == "online"
+        if online or (wanted and mode is None):
             yield Found(
                 f"Weights & Biases is used online; compute nodes of {subject.site.title} do not reach it",
                 key.place if key else leaf.place,
@@ -143,27 +144,17 @@ _D = "#!/bin/bash\n#SBATCH --account=demo-dtai-gh\n#SBATCH --partition=ghx4\n#SB
 _D += "#SBATCH --mem=0\n#SBATCH --time=00:10:00\nmodule load python/miniforge3_pytorch/2.10.0\n"
 
 
-def _rule(id: str, title: str, why: str, fix: str, bad: str, good: str, check, site: str, needs: bool) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(
-        id,
-        "OFFLINE_NODE",
-        "error",
-        title,
-        why,
-        "https://huggingface.co/docs/huggingface_hub/package_reference/"
-        "environment_variables#hfhuboffline; the site's documentation",
-        fix,
-        bad,
-        good,
-        check,
-        needs,
-        site,
-    )
+_FAMILY = Family(
+    "OFFLINE_NODE",
+    source="https://huggingface.co/docs/huggingface_hub/package_reference/"
+    "environment_variables#hfhuboffline; the site's documentation",
+)
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "download-in-job",
+        "error",
         "a download within the job",
         "Where compute nodes have no route to the internet the command"
         " waits and fails; elsewhere each job, or each process, repeats it.",
@@ -171,18 +162,18 @@ RULES = (
         _D + "pip install einops\nsrun python t.py\n",
         _D + "srun python t.py\n",
         _download,
-        "deltaai",
-        False,
+        site="deltaai",
+        needs_site=False,
     ),
-    _rule(
+    _FAMILY.rule(
         "online-service",
+        "error",
         "an online service from offline nodes",
         "The program waits for a service it cannot reach.",
         "Use its offline mode.",
         _D + "export WANDB_API_KEY=$(cat key)\nsrun python t.py\n",
         _D + "export WANDB_MODE=offline\nsrun python t.py\n",
         _online_services,
-        "deltaai",
-        True,
+        site="deltaai",
     ),
 )

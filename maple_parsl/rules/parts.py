@@ -57,7 +57,9 @@ def stepped(launch: Launch) -> bool:
 
 def leaf_name(launch: Launch) -> str:
     """Name of the innermost program."""
-    words = launch.leaf.program
+    leaf = launch.leaf
+    before = sum(len(w.words) for w in leaf.wrappers if w.kind == "env") if leaf.launcher else 0
+    words = leaf.program[before:]
     text = words[0].value.text if words else None
     return (text or "").rpartition("/")[2]
 
@@ -80,6 +82,14 @@ def trains(launch: Launch) -> bool:
 
 def _inline(words: tuple[Arg, ...]) -> bool:
     return any((w.value.text or "") in ("-c", "-V", "--version") for w in words[1:3])
+
+
+def sources_unread(subject: Subject) -> bool:
+    """A file of the user's that could not be read is sourced: it may set anything."""
+    return any(
+        s.found is False and not any((w.value.text or "").startswith("/etc/") for w in s.words)
+        for s in subject.script.steps_of("source")
+    )
 
 
 def is_tool(launch: Launch) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from maple_parsl.finding import Edit
@@ -13,6 +14,7 @@ from maple_parsl.script.values import Value
 
 _NAMES = ("MASTER_PORT", "RDZV_PORT", "PET_MASTER_PORT")
 _EPHEMERAL = 32768
+_ARITHMETIC = re.compile(r"MASTER_PORT=\$\(\([^()]*(?:\([^()]*\)[^()]*)*\)\)")
 _FIX = "MASTER_PORT=$((10000 + ${SLURM_JOB_ID%%_*} % 20000))"
 _HEAD = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-node=4\n"
 
@@ -83,12 +85,15 @@ def _range(subject: Subject) -> Iterator[Found]:
     for value, place, name, _ in _ports(subject):
         low, high = value.low, value.high
         symbol = value.symbol
-        if low is None or (symbol is not None and symbol.kind == "free_port"):
-            continue
+        if low is None or value.number == 0 or (symbol is not None and symbol.kind == "free_port"):
+            continue  # 0: whichever is free
         if low > 65535 or (symbol is not None and symbol.kind == "job_id" and high is None):
-            yield Found(f"{name} can be above 65535, the greatest port there is", place, fix=_FIX)
+            edits = _formula(subject, place) if name == "MASTER_PORT" else ()
+            yield Found(f"{name} can be above 65535, the greatest port there is", place, fix=_FIX, edits=edits)
         elif high is not None and high > 65535:
-            yield Found(f"{name} can be above 65535 (up to {high})", place, severity="warning", fix=_FIX)
+            edits = _formula(subject, place) if name == "MASTER_PORT" else ()
+            said = f"{name} can be above 65535 (up to {high})"
+            yield Found(said, place, severity="warning", fix=_FIX, edits=edits)
         elif low < 1024 and (symbol is None or symbol.kind in ("random", "job_id", "number")):
             yield Found(
                 f"{name} can be below 1024 (from {low}), where only root may listen",
@@ -159,7 +164,8 @@ def _per_task(subject: Subject) -> Iterator[Found]:
     for assignment in subject.script.assignments:
         drawn = assignment.context == "task" and assignment.value.has("random", "free_port")
         if assignment.name in _NAMES and drawn and parts.once(seen, assignment.place):
-            yield _differs(assignment.name, assignment.place)
+            edits = _formula(subject, assignment.place) if assignment.name == "MASTER_PORT" else ()
+            yield _differs(assignment.name, assignment.place, edits)
     for ranks in tasks:
         inner = parts.framework_of(ranks.launch)
         for name in ("master_port", "rdzv_endpoint"):
@@ -170,12 +176,21 @@ def _per_task(subject: Subject) -> Iterator[Found]:
                 yield _differs(option.flag, option.place)
 
 
-def _differs(name: str, place: Place) -> Found:
+def _differs(name: str, place: Place, edits: tuple[Edit, ...] = ()) -> Found:
     return Found(
         f"{name} is drawn in each process, so each has another port",
         place,
         fix="draw it once in the batch script and export it",
+        edits=edits,
     )
+
+
+def _formula(subject: Subject, place: Place) -> tuple[Edit, ...]:
+    """The arithmetic that a port is set to becomes one of the job's id, the same in every process."""
+    if subject.script.scheduler != "slurm" or place.file or not 0 < place.line <= len(subject.lines):
+        return ()
+    found = _ARITHMETIC.findall(subject.lines[place.line - 1])
+    return parts.replace_text(subject, place, found[0], _FIX) if len(found) == 1 else ()
 
 
 RULES = (

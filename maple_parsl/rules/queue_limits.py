@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from maple_parsl.compose.target import misfits
+from maple_parsl.finding import Edit
+from maple_parsl.rules import parts
 from maple_parsl.rules.asking import asked, cite, effective, gpus_of, kinds, nodes, per_node_gpus, submitted, walltime
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script import pbs
+from maple_parsl.script.model import Directive
 from maple_parsl.site import Queue
+from maple_parsl.walltime import Walltime
 
 
 def _ours(subject: Subject) -> bool:
@@ -78,13 +82,24 @@ def _limits(subject: Subject) -> Iterator[Found]:
             evidence=cite(site.queues) if site.queues else None,
             fix=offer,
             severity="warning" if "request only" in reason else None,
+            edits=_longest(subject, queue, directive) if directive is not None and "allows at most" in reason else (),
         )
 
 
-def _without_nodes(queue: Queue, time: object) -> list[str]:
+def _longest(subject: Subject, queue: Queue, directive: Directive) -> tuple[Edit, ...]:
+    """The time becomes the longest that the queue gives to every job."""
+    bands = [band.max_walltime for band in queue.bands if band.max_walltime is not None]
+    longest = min(bands) if bands else queue.max_walltime
+    text = directive.value or ""
+    if longest is None or directive.name not in ("--time", "-l walltime", "walltime") or not text:
+        return ()
+    return parts.replace_text(subject, directive.place, text, str(longest))
+
+
+def _without_nodes(queue: Queue, time: Walltime | None) -> list[str]:
     """Only the time, against the longest the queue has."""
     longest = max((b.max_walltime for b in queue.bands), default=queue.max_walltime)
-    if time is not None and longest is not None and time > longest:  # type: ignore[operator]
+    if time is not None and longest is not None and time > longest:
         return [f"allows at most {longest}, {time} asked for"]
     return []
 
@@ -123,41 +138,39 @@ _NERSC += "#SBATCH --qos=regular\n#SBATCH --gpus-per-node=4\nsrun python t.py\n"
 _GOOD = _ALCF + "#PBS -l walltime=00:30:00\n#PBS -q debug-scaling\n" + _END
 
 
-def _rule(id: str, title: str, why: str, fix: str, bad: str, check, good: str = _GOOD) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(
-        id, "QUEUE_LIMIT", "error", title, why, "the site's documentation", fix, bad, good, check, True, "polaris"
-    )
+_FAMILY = Family("QUEUE_LIMIT", source="the site's documentation", site="polaris")
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "queue-limit",
+        "error",
         "nodes, GPUs or time outside the queue's limits",
         "The job is refused, or accepted by a routing queue and never started because no queue behind it takes it.",
         "Change the size or the queue.",
         _ALCF + "#PBS -l walltime=00:30:00\n#PBS -q prod\n" + _END,
+        _GOOD,
         _limits,
     ),
-    _rule(
+    _FAMILY.rule(
         "walltime-too-short",
+        "error",
         "a time below the shortest that is taken",
         "The site refuses jobs that ask for less.",
         "Ask for at least the shortest time.",
         _ALCF + "#PBS -l walltime=00:01:00\n#PBS -q debug-scaling\n" + _END,
+        _GOOD,
         _shortest,
     ),
-    Rule(
+    _FAMILY.rule(
         "nodes-not-there",
-        "QUEUE_LIMIT",
         "error",
         "more nodes than there are",
         "No queue can give them.",
-        "the site's documentation",
         "Ask for fewer nodes.",
         _NERSC.replace("=2", "=5000"),
         _NERSC,
         _nodes_of_kind,
-        True,
-        "perlmutter",
+        site="perlmutter",
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.rules import parts
+from maple_parsl.rules import mending, parts
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script.model import Heredoc, Launch, Place
 from maple_parsl.script.rankmap import LaunchRanks
@@ -64,6 +64,7 @@ def _expanded_early(subject: Subject) -> Iterator[Found]:
                 place,
                 severity="error" if known or value.has("batch_zero") else "warning",
                 fix=f"expand it in each process: {launch.launcher} … bash -c '… ${name} …' in single quotes",
+                edits=mending.in_each_process(subject, launch, place),
             )
 
 
@@ -102,12 +103,18 @@ def _in_batch(subject: Subject) -> Iterator[Found]:
                 continue
             if reference.operator.startswith((":-", "-", ":+", "+")):
                 continue
+            if reference.command in ("echo", "printf") and not _passed_on(subject.lines[line - 1 : line]):
+                continue  # only shown
             seen.add(line)
             yield Found(
                 f"{name} is read by the batch shell, which runs once, on the first node",
                 reference.place,
                 fix="what should happen on every node or in every process belongs behind srun or mpiexec",
             )
+
+
+def _passed_on(rows: tuple[str, ...]) -> bool:
+    return any(re.search(r"[>|]|(?:\$\(|`)\s*(?:echo|printf)\b", row) for row in rows)
 
 
 def _escaped(subject: Subject) -> Iterator[Found]:

@@ -43,7 +43,7 @@ def told(subject: Subject) -> Iterator[tuple[Value, Place | None, str, LaunchRan
 def _several(subject: Subject, ranks: LaunchRanks | None) -> bool | None:
     """More than one node takes part; None: cannot be told."""
     if ranks is None:
-        return True if parts.fewest_nodes(subject) > 1 else None
+        return True if parts.fewest_nodes(subject) > 1 else False if subject.ranks.job_nodes == 1 else None
     if parts.spread(ranks):
         return True
     inner = parts.framework_of(ranks.launch)
@@ -73,7 +73,7 @@ def _loopback(subject: Subject) -> Iterator[Found]:
                 f"{source} is {text}: on every node that is the node itself, so no two nodes meet",
                 place, fix=fix, edits=edits,
             )  # fmt: skip
-        elif parts.has_directives(subject) and (several is None or (ranks is not None and parts.stepped(ranks.launch))):
+        elif parts.has_directives(subject) and several is None:
             yield Found(
                 f"{source} is {text}, which works on one node only", place, fix=fix, severity="note",
             )  # fmt: skip
@@ -114,9 +114,7 @@ def _nowhere(subject: Subject) -> Iterator[Found]:
         symbol = assignment.value.symbol
         if symbol is None or symbol.kind != "environment" or symbol.detail == "MASTER_ADDR" or assignment.value.assumed:
             continue
-        if any(s.found is False for s in subject.script.steps_of("source")) or symbol.detail.endswith(
-            ("HOST_IP", "_ADDR0")
-        ):
+        if parts.sources_unread(subject) or symbol.detail.endswith(("HOST_IP", "_ADDR0")):
             continue
         yield Found(
             f"MASTER_ADDR is {symbol.detail}, which the script does not set"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.finding import Severity
 from maple_parsl.rules.asking import after_directives, cite, documents, effective, fewest, submitted
-from maple_parsl.rules.base import Check, Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script.model import Place
 
 # Texts people leave for others to fill in.
@@ -17,7 +16,7 @@ PLACEHOLDER = re.compile(
     r"|venv|conda|path|dir|directory|token|key|id|script|code|data|dataset|home|image|container|group|proj|folder)\w*"
     r"|(?<![A-Za-z])(?:your|yourproject|youraccount|your_?name)(?![A-Za-z])"
     r"|(?<!\w)X{3,}(?!\w)|CHANGE[_-]?ME|REPLACE[_-]?(?:ME|WITH|THIS)|FILL[_-]?(?:ME[_-]?)?IN|(?<!\w)TODO(?!\w)"
-    r"|/path/to(?:/|\b)|/your/|(?<!\w)(?:PROJECT|ACCOUNT)_?(?:NAME|ID)(?!\w)|(?<!\w)(?:INSERT|ADD)_\w+_HERE",
+    r"|/path/to(?:/|\b)|/your/|(?<!\w)(?:PROJECT|ACCOUNT|ALLOCATION|PARTITION|QUEUE)_?(?:NAME|ID)(?!\w)|@example\.(?:com|org|net)\b|(?<!\w)(?:INSERT|ADD)_\w+_HERE",
     re.I,
 )
 _SHELL_PLACEHOLDER = re.compile(
@@ -160,80 +159,66 @@ _GOOD = _ALCF + "#PBS -A demo\n#PBS -l filesystems=home:eagle\n" + _END
 _S = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --time=00:10:00\n#SBATCH --account=demo\n"
 
 
-def _rule(
-    id: str,
-    severity: Severity,
-    title: str,
-    why: str,
-    source: str,
-    fix: str,
-    bad: str,
-    good: str,
-    check: Check,
-    site: str | None = None,
-) -> Rule:
-    return Rule(
-        id, "MISSING_REQUIRED_FIELD", severity, title, why, source, fix, bad, good, check, site is not None, site
-    )
+_FAMILY = Family("MISSING_REQUIRED_FIELD")
 
 
 _SLURM = "https://slurm.schedmd.com/sbatch.html"
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "walltime-missing",
         "warning",
         "no time limit",
         "Without a limit the job gets the queue's default, often minutes or the longest wait, or is refused.",
-        _SLURM,
         "State a time limit.",
         "#!/bin/bash\n#SBATCH --nodes=2\nsrun python t.py\n",
         _S + "srun python t.py\n",
         _walltime,
+        source=_SLURM,
     ),
-    _rule(
+    _FAMILY.rule(
         "nodes-missing",
         "warning",
         "the number of nodes is not stated",
         "A job that names no size gets one node, or as many as hold its tasks.",
-        _SLURM,
         "State the nodes.",
         "#!/bin/bash\n#SBATCH --time=00:10:00\nsrun python t.py --hosts $SLURM_JOB_NODELIST\n",
         _S + "srun python t.py --hosts $SLURM_JOB_NODELIST\n",
         _nodes,
+        source=_SLURM,
     ),
-    _rule(
+    _FAMILY.rule(
         "filesystems-missing",
         "error",
         "the file systems are not named",
         "PBS there refuses the job: the resource filesystems is required to be set.",
-        "https://docs.alcf.anl.gov/running-jobs/ (filesystems)",
         "Name them.",
         _ALCF + "#PBS -A demo\n" + _END,
         _GOOD,
         _always,
-        "polaris",
+        source="https://docs.alcf.anl.gov/running-jobs/ (filesystems)",
+        site="polaris",
     ),
-    _rule(
+    _FAMILY.rule(
         "account-missing",
         "error",
         "no account is named",
         "The site charges every job to an account and refuses jobs without one.",
-        "the site's documentation",
         "Name the account.",
         _ALCF + "#PBS -l filesystems=home:eagle\n" + _END,
         _GOOD,
         _account,
-        "polaris",
+        source="the site's documentation",
+        site="polaris",
     ),
-    _rule(
+    _FAMILY.rule(
         "placeholder-left",
         "error",
         "a placeholder was not filled in",
         "The text of the example is used as it stands.",
-        _SLURM,
         "Put in your own value.",
         "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --account=<account>\nsrun python t.py\n",
         _S + "srun python t.py\n",
         _placeholders,
+        source=_SLURM,
     ),
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.rules import parts
+from maple_parsl.finding import Edit, Severity
+from maple_parsl.rules import mending, parts
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script.model import Reference
 
@@ -57,6 +58,7 @@ def _typed(subject: Subject) -> Iterator[Found]:
         fix = "SLURM_GPUS_ON_NODE"
         if reference.name in said:
             continue
+        severity: Severity
         edits = parts.replace_text(subject, reference.place, reference.name, fix) if reference.name == _TYPED[0] else ()
         option = "--" + reference.name[6:].lower().replace("_", "-")
         if text is not None and not text.isdigit():
@@ -72,7 +74,7 @@ def _typed(subject: Subject) -> Iterator[Found]:
                 f"{reference.name} repeats {option} as written: with a type (a100:4) it is no number",
                 "note",
             )
-        yield Found(message, reference.place, severity=severity, edits=edits, fix=f"use {fix}")  # type: ignore[arg-type]
+        yield Found(message, reference.place, severity=severity, edits=edits, fix=f"use {fix}")
 
 
 def _shortened(subject: Subject) -> Iterator[Found]:
@@ -80,7 +82,7 @@ def _shortened(subject: Subject) -> Iterator[Found]:
         if reference.assigned or reference.operator.startswith(_STRIPS) or _prints(subject, reference):
             continue
         row = _row(subject, reference)
-        if re.search(r"\b(?:sed|grep|awk|cut|tr|python3?)\b", row) or re.search(r"IFS=|=~", row):
+        if re.search(r"\b(?:sed|grep|awk|cut|tr|python3? -c)\b", row) or re.search(r"IFS=|=~", row):
             continue
         if subject.ranks.job_nodes == 1:
             continue
@@ -91,6 +93,12 @@ def _shortened(subject: Subject) -> Iterator[Found]:
             severity="error" if (text and "(" in text) or parts.fewest_nodes(subject) > 1 else "warning",
             fix="SLURM_NTASKS_PER_NODE, or SLURM_NTASKS / SLURM_NNODES",
         )
+
+
+def _first_host(subject: Subject, reference: Reference, row: str) -> tuple[Edit, ...]:
+    """``NAME=$SLURM_JOB_NODELIST`` for a host: the first of the list instead."""
+    whole = re.search(r'=("?)\$\{?' + reference.name + r"\}?\1(?=\s*$)", row)
+    return parts.replace_text(subject, reference.place, whole[0], f"=$({mending.FIRST_NODE})") if whole else ()
 
 
 def _nodelist(subject: Subject) -> Iterator[Found]:
@@ -114,6 +122,7 @@ def _nodelist(subject: Subject) -> Iterator[Found]:
             ),
             None,
         )
+        cut = cut or re.search(r"\b(?:read|readarray|mapfile)\b.*<<<.*" + reference.name, row)
         endpoint = reference.launcher and re.search(r"(?:endpoint|master_addr|master-addr|process_ip)[= ]", row)
         if not (loop or cut or stripped or host or endpoint) or command in ("test", "["):
             continue
@@ -122,6 +131,7 @@ def _nodelist(subject: Subject) -> Iterator[Found]:
             reference.place,
             severity="note" if one else "error",
             fix=f'scontrol show hostnames "${reference.name}"',
+            edits=_first_host(subject, reference, row),
         )
 
 
@@ -207,7 +217,9 @@ def _lsf(subject: Subject) -> Iterator[Found]:
 def _uniq(subject: Subject) -> Iterator[Found]:
     for reference in _read(subject, "PBS_NODEFILE", "COBALT_NODEFILE"):
         row = _row(subject, reference)
-        if re.search(r"\buniq\b", row) and not re.search(r"\bsort\b", row):
+        select = subject.script.directive("-l select") or subject.script.directive("-l nodes")
+        in_turns = select is None or "+" in (select.value or "")  # chunks of one kind: equal lines are neighbours
+        if in_turns and re.search(r"\buniq\b", row) and not re.search(r"\bsort\b", row):
             yield Found("uniq leaves equal lines out only where they are neighbours", reference.place)
             return
 
@@ -282,7 +294,7 @@ RULES = (
         why="Hosts may come in turns (a b a b), and uniq leaves those as they are.",
         source="https://man7.org/linux/man-pages/man1/uniq.1.html (adjacent lines)",
         fix="sort -u, or awk '!seen[$1]++' to keep the order.",
-        bad="#!/bin/bash\n#PBS -l select=2\nN=$(uniq $PBS_NODEFILE | wc -l)\nmpiexec -n $N --ppn 1 python t.py\n",
+        bad="#!/bin/bash\n#PBS -l select=1:ncpus=8+2:ncpus=4\nN=$(uniq $PBS_NODEFILE | wc -l)\nmpiexec -n $N --ppn 1 python t.py\n",
         good="#!/bin/bash\n#PBS -l select=2\nN=$(sort -u $PBS_NODEFILE | wc -l)\nmpiexec -n $N --ppn 1 python t.py\n",
         check=_uniq,
     ),

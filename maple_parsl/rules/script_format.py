@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from maple_parsl.finding import Edit
 from maple_parsl.rules.asking import documents, is_shell, row, submitted
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script.model import Place
 
 _UNREADABLE = {
@@ -225,113 +225,122 @@ _DOC = "https://slurm.schedmd.com/sbatch.html"
 _POSIX = "https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html"
 
 
-def _rule(id: str, title: str, why: str, source: str, fix: str, bad: str, good: str, check, severity="error") -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "SCRIPT_FORMAT", severity, title, why, source, fix, bad, good, check)
+_FAMILY = Family("SCRIPT_FORMAT")
 
 
 _GOOD = "#!/bin/bash\n" + _HEAD + "srun python train.py\n"
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "shebang-missing",
+        "error",
         "no #! line",
         "sbatch takes only files that begin with #!; other schedulers run the script with the user's login shell.",
-        _DOC,
         "Make #!/bin/bash the first line.",
         _HEAD + "srun python train.py\n",
         _GOOD,
         _no_shebang,
+        source=_DOC,
     ),
-    _rule(
+    _FAMILY.rule(
         "shebang-late",
+        "error",
         "the #! line is not the first",
         "The #! counts only as the first two bytes of a file. Behind a comment or an empty line it is a comment,"
         " and sbatch says that this does not look like a batch script.",
-        _DOC,
         "Move the #! line to the top.",
         "# licence\n" + _GOOD,
         _GOOD,
         _late_shebang,
+        source=_DOC,
     ),
-    _rule(
+    _FAMILY.rule(
         "shebang-env-options",
+        "error",
         "options behind env in the #! line",
         "Linux hands everything behind the program of a #! line over as one word, so env looks for a program whose"
         " name has blanks.",
-        "https://www.gnu.org/software/coreutils/manual/html_node/env-invocation.html (-S usage in scripts)",
         "Name the shell directly, or use env -S.",
         "#!/usr/bin/env bash -l\n" + _HEAD + "srun python train.py\n",
         _GOOD,
         _env_options,
+        source="https://www.gnu.org/software/coreutils/manual/html_node/env-invocation.html (-S usage in scripts)",
     ),
-    _rule(
+    _FAMILY.rule(
         "line-ends-crlf",
+        "error",
         "Windows line ends",
         "The carriage return becomes part of every last word; sbatch refuses a script with DOS line breaks.",
-        _DOC,
         "Convert the line ends (dos2unix).",
         _GOOD.replace("\n", "\r\n"),
         _GOOD,
         _line_ends,
+        source=_DOC,
     ),
-    _rule(
+    _FAMILY.rule(
         "byte-order-mark",
+        "error",
         "a byte order mark before the #! line",
         "An editor put three invisible bytes in front of the file, so it does not begin with #!.",
-        _DOC,
         "Save the file without a byte order mark.",
         "\ufeff" + _GOOD,
         _GOOD,
         _byte_order_mark,
+        source=_DOC,
     ),
-    _rule(
+    _FAMILY.rule(
         "not-a-text",
+        "error",
         "the file is no text a shell reads",
         "Shells and schedulers read plain text; NUL bytes and UTF-16 end or garble it.",
-        _POSIX,
         "Write the script as plain UTF-8 text.",
         "#!/bin/bash\n#SBATCH --nodes=1\0\nsrun python train.py\n",
         _GOOD,
         _unreadable,
+        source=_POSIX,
     ),
-    _rule(
+    _FAMILY.rule(
         "look-alike-character",
+        "error",
         "a typographic dash, quote or blank in code",
         "Text copied from a document or web page carries dashes, quotes and blanks that the shell and the scheduler"
         " take for ordinary letters.",
-        _POSIX + " (2.2 quoting)",
         "Type the ASCII character.",
         "#!/bin/bash\n#SBATCH \u2013-nodes=1\nsrun python train.py\n",
         _GOOD,
         _odd_characters,
+        source=_POSIX + " (2.2 quoting)",
     ),
-    _rule(
+    _FAMILY.rule(
         "blank-after-backslash",
+        "error",
         "a blank behind the backslash at a line's end",
         "A backslash continues a line only where the line ends right behind it.",
-        _POSIX + " (2.2.1 escape character)",
         "Remove the blank.",
         "#!/bin/bash\n" + _HEAD + "srun \\ \n  python train.py\n",
         "#!/bin/bash\n" + _HEAD + "srun \\\n  python train.py\n",
         _blank_behind_backslash,
+        source=_POSIX + " (2.2.1 escape character)",
     ),
-    _rule(
+    _FAMILY.rule(
         "shell-syntax",
+        "error",
         "the shell cannot read the script",
         "The shell stops with a syntax error, often only when it comes to that line.",
-        _POSIX + " (2.10 grammar)",
         "Mend the syntax; bash -n FILE shows where the shell stops.",
         "#!/bin/bash\n" + _HEAD + 'srun python train.py "abc\n',
         _GOOD,
         _syntax,
+        source=_POSIX + " (2.10 grammar)",
     ),
-    _rule(
+    _FAMILY.rule(
         "line-break-lost",
+        "error",
         "two lines became one",
         "A copied script lost a line break: what followed is now part of an option's value.",
-        _DOC,
         "Put the line break back.",
         "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --time 00:50:00module purge\nsrun python train.py\n",
         "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --time 00:50:00\nmodule purge\nsrun python train.py\n",
         _lost_line_break,
+        source=_DOC,
     ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from maple_parsl.finding import Edit
 from maple_parsl.rules.asking import after_directives, alone, cite, effective, kinds, submitted
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
 from maple_parsl.script.directives import normal_name
 
 _OPENMPI = frozenset(
@@ -112,50 +112,53 @@ _TACC = (
 )
 
 
-def _rule(id: str, title: str, why: str, fix: str, bad: str, good: str, site: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "SCHED_DIALECT", "error", title, why, "the site's documentation", fix, bad, good, check, True, site)
+_FAMILY = Family("SCHED_DIALECT", source="the site's documentation")
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "scheduler-of-other-site",
+        "error",
         "directives of a scheduler the site does not run",
         "The site's scheduler does not read them.",
         "Write the directives of the site's scheduler.",
         _NERSC + "srun python t.py\n",
         _ALCF + "mpiexec -n 8 --ppn 4 python t.py\n",
-        "polaris",
         _scheduler,
+        site="polaris",
     ),
-    _rule(
+    _FAMILY.rule(
         "option-site-forbids",
+        "error",
         "an option the site rejects",
         "The site's submission filter refuses the script, or the job never starts.",
         "Leave the option out.",
         _TACC + "#SBATCH --gres=gpu:1\nibrun python t.py\n",
         _TACC + "ibrun python t.py\n",
-        "vista",
         _forbidden,
+        site="vista",
     ),
-    _rule(
+    _FAMILY.rule(
         "constraint-missing",
+        "error",
         "the kind of node is not stated",
         "Where one queue has several kinds of node the constraint chooses; without it the job is refused"
         " or lands on other nodes.",
         "Add --constraint.",
         _NERSC + "srun python t.py\n",
         _NERSC + "#SBATCH --constraint=gpu\nsrun python t.py\n",
-        "perlmutter",
         _constraint,
+        site="perlmutter",
     ),
-    _rule(
+    _FAMILY.rule(
         "launcher-of-other-site",
+        "error",
         "a launcher or launcher option of another site",
         "Launchers share names and not options; the command stops with an unknown option, or binds otherwise.",
         "Use the options of the launcher at this site.",
         _ALCF + "mpiexec -n 8 --map-by ppr:4:node python t.py\n",
         _ALCF + "mpiexec -n 8 --ppn 4 python t.py\n",
-        "polaris",
         _launcher,
+        site="polaris",
     ),
 )

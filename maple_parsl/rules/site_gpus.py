@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from maple_parsl.rules import parts
 from maple_parsl.rules.asking import (
     GPU_OPTIONS,
     asked,
@@ -15,8 +16,8 @@ from maple_parsl.rules.asking import (
     per_node_gpus,
     submitted,
 )
-from maple_parsl.rules.base import Found, Rule, Subject
-from maple_parsl.rules.gpu_requests import _any_gpu_option
+from maple_parsl.rules.base import Family, Found, Subject
+from maple_parsl.rules.gpu_requests import any_gpu_option
 from maple_parsl.script import pbs
 
 
@@ -38,6 +39,7 @@ def _too_many(subject: Subject) -> Iterator[Found]:
             f"{given[1].flag} asks for {given[0]} GPUs per node; a node ({best.title}) has {most}",
             given[1].value_place or given[1].place,
             evidence=cite(best),
+            edits=parts.replace_text(subject, given[1].place, str(given[0]), str(most)),
         )
     elif count is not None and number and total is not None and count > most * number:
         yield Found(
@@ -65,7 +67,7 @@ def _none_asked(subject: Subject) -> Iterator[Found]:
         if request and select and not select.variables and all("ngpus" not in c.resources for c in request.chunks):
             yield Found(f"select={select.value} asks for no GPU (ngpus)", select.place, evidence=cite(site.directives))
         return
-    if not _any_gpu_option(subject):
+    if not any_gpu_option(subject):
         form = site.directives.gpu_request
         yield Found(
             f"no GPU is asked for; {site.title} takes --{form}",
@@ -137,12 +139,11 @@ _PSC = "#!/bin/bash\n#SBATCH --partition=GPU\n#SBATCH --nodes=1\n#SBATCH --time=
 _OLCF = "#!/bin/bash\n#SBATCH --account=demo\n#SBATCH --partition=batch\n#SBATCH --nodes=2\n#SBATCH --time=00:10:00\n"
 
 
-def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str, site: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "GPU_REQUEST", severity, title, why, "the site's documentation", fix, bad, good, check, True, site)
+_FAMILY = Family("GPU_REQUEST", source="the site's documentation")
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "gpus-more-than-node",
         "error",
         "more GPUs per node than a node has",
@@ -150,10 +151,10 @@ RULES = (
         "Ask for the GPUs of one node.",
         _DELTA + "#SBATCH --gpus-per-node=8\nsrun python t.py\n",
         _DELTA + "#SBATCH --gpus-per-node=4\nsrun python t.py\n",
-        "delta",
         _too_many,
+        site="delta",
     ),
-    _rule(
+    _FAMILY.rule(
         "gpus-not-asked",
         "error",
         "no GPU is asked for",
@@ -161,10 +162,10 @@ RULES = (
         "Ask for GPUs.",
         _DELTA + "srun python t.py\n",
         _DELTA + "#SBATCH --gpus-per-node=4\nsrun python t.py\n",
-        "delta",
         _none_asked,
+        site="delta",
     ),
-    _rule(
+    _FAMILY.rule(
         "gpu-request-of-other-site",
         "warning",
         "GPUs asked for in another way than the site documents",
@@ -173,10 +174,10 @@ RULES = (
         "Ask as the site documents.",
         _PSC + "#SBATCH --gpus=8\nsrun python t.py\n",
         _PSC + "#SBATCH --gpus=v100-32:8\nsrun python t.py\n",
-        "bridges2",
         _other_form,
+        site="bridges2",
     ),
-    _rule(
+    _FAMILY.rule(
         "devices-left-idle",
         "warning",
         "one process per GPU where each GPU is several devices",
@@ -185,7 +186,7 @@ RULES = (
         "Start one process per device.",
         _OLCF + "srun --ntasks-per-node=4 python t.py\n",
         _OLCF + "srun --ntasks-per-node=8 python t.py\n",
-        "frontier",
         _physical_for_logical,
+        site="frontier",
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from maple_parsl.rules import parts
+from maple_parsl.rules import mending, parts
 from maple_parsl.rules.base import Found, Rule, Subject
 from maple_parsl.script.rankmap import LaunchRanks
 
@@ -55,6 +55,7 @@ def _first_node_only(subject: Subject) -> Iterator[Found]:
                 " it waits for the others until it times out",
                 inner.place,
                 fix=f"start it on every node: {start} {inner.launcher} …, one task per node",
+                edits=mending.once_per_node(subject, inner.place, inner.launcher),
             )
             continue
         if nodes >= 2 and only and parts.trains(ranks.launch):

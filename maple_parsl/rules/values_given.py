@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from maple_parsl.rules.asking import change, effective
-from maple_parsl.rules.base import Found, Rule, Subject
+from maple_parsl.rules.base import Family, Found, Subject
+from maple_parsl.rules.required import PLACEHOLDER
 from maple_parsl.script import pbs
 from maple_parsl.script.model import Directive
 from maple_parsl.script.times import seconds
@@ -15,6 +16,7 @@ _COUNTS = frozenset(
     "--nodes --ntasks --ntasks-per-node --cpus-per-task --gpus-per-node --gpus --gpus-per-task --ntasks-per-gpu"
     " --cpus-per-gpu --ntasks-per-socket --ntasks-per-core --threads-per-core -nnodes".split()
 )
+_PLAIN = frozenset(["--nodes", "--ntasks", "--ntasks-per-node", "--cpus-per-task"])
 _ZERO_ALLOWED = frozenset(["--gpus-per-node", "--gpus", "--gpus-per-task"])
 _MAIL = frozenset(
     "NONE BEGIN END FAIL REQUEUE ALL INVALID_DEPEND STAGE_OUT TIME_LIMIT TIME_LIMIT_90 TIME_LIMIT_80 TIME_LIMIT_50"
@@ -44,6 +46,8 @@ def _counts(subject: Subject) -> Iterator[Found]:
         place = directive.value_place or directive.place
         if re.match(r"-\d|0+\Z", last) and not (directive.name in _ZERO_ALLOWED and last == "0"):
             yield Found(f"{directive.flag}={text}: there must be at least one", place)
+        elif directive.name in _PLAIN and re.match(r"[A-Za-z]{2,}\Z", last) and not PLACEHOLDER.search(text):
+            yield Found(f"{directive.flag}={text} is no number", place)
         elif re.match(r"\d+\.\d+\Z", last):
             yield Found(f"{directive.flag}={text} is no whole number", place)
         elif (
@@ -54,9 +58,8 @@ def _counts(subject: Subject) -> Iterator[Found]:
             yield Found(f"{directive.flag}={text}: the least is more than the most", place)
     request = pbs.request(subject.script) if subject.script.scheduler == "pbs" else None
     select = subject.script.directive("-l select")
-    for chunk in request.chunks if request and select is not None and not select.variables else ():
-        if chunk.count == 0:
-            yield Found(f"select={select.value}: no chunk at all", select.place)  # type: ignore[union-attr]
+    if request and select is not None and not select.variables and any(c.count == 0 for c in request.chunks):
+        yield Found(f"select={select.value}: no chunk at all", select.place)
     for launch in subject.script.all_launches:
         for name in (
             "ntasks",
@@ -139,12 +142,11 @@ _END = "srun python t.py\n"
 _DOC = "https://slurm.schedmd.com/sbatch.html"
 
 
-def _rule(id: str, severity, title: str, why: str, fix: str, bad: str, good: str, check) -> Rule:  # type: ignore[no-untyped-def]
-    return Rule(id, "INVALID_VALUE", severity, title, why, _DOC, fix, bad, good, check)
+_FAMILY = Family("INVALID_VALUE", source=_DOC)
 
 
 RULES = (
-    _rule(
+    _FAMILY.rule(
         "count-below-one",
         "error",
         "a number that cannot be",
@@ -154,7 +156,7 @@ RULES = (
         _S + _T + _END,
         _counts,
     ),
-    _rule(
+    _FAMILY.rule(
         "time-unreadable",
         "error",
         "a time limit in no form the scheduler reads",
@@ -164,7 +166,7 @@ RULES = (
         _S + _T + _END,
         _time,
     ),
-    _rule(
+    _FAMILY.rule(
         "time-units",
         "warning",
         "a time limit that is shorter than it looks",
@@ -174,7 +176,7 @@ RULES = (
         _S + "#SBATCH --time=24:00:00\n" + _END,
         _short_time,
     ),
-    _rule(
+    _FAMILY.rule(
         "value-unreadable",
         "error",
         "a value in no form the scheduler reads",

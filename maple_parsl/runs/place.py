@@ -11,7 +11,7 @@ from pathlib import Path
 from maple_parsl.errors import RequestError
 from maple_parsl.folders import expanded
 from maple_parsl.plan import Plan, RunPlace
-from maple_parsl.script import directive_path
+from maple_parsl.script.render import directive_path
 from maple_parsl.site import Site
 
 _NODE_LOCAL = ("/tmp", "/var/tmp", "/dev/shm", "/run")

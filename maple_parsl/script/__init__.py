@@ -1,29 +1,15 @@
-"""Batch scripts: a plan written as one, and anyone's read back (:func:`read`, :func:`rank_map`)."""
+"""Batch scripts: a plan written as one (``render``), and anyone's read back (:func:`read`, :func:`rank_map`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-
-from maple_parsl.script.render import FIXED, ScriptLine, directive_path, launch_line, lines, render
 
 if TYPE_CHECKING:
     from maple_parsl.script.model import Launch, Script
     from maple_parsl.script.rankmap import ScriptRanks, rank_map
     from maple_parsl.script.reader import read
 
-__all__ = [
-    "FIXED",
-    "Launch",
-    "Script",
-    "ScriptLine",
-    "ScriptRanks",
-    "directive_path",
-    "launch_line",
-    "lines",
-    "rank_map",
-    "read",
-    "render",
-]
+__all__ = ["Launch", "Script", "ScriptRanks", "rank_map", "read"]
 _LATER = {"Launch": "model", "Script": "model", "ScriptRanks": "rankmap", "rank_map": "rankmap", "read": "reader"}
 
 

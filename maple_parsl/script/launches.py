@@ -63,6 +63,7 @@ class _Inside:
     children: tuple[Launch, ...]
     opaque: bool
     used: frozenset[int]
+    environment: Mapping[str, Variable] | None = None
 
 
 def run(walker: Walker, made: Command) -> frozenset[int]:
@@ -198,6 +199,8 @@ def _launch(
         return replace(launch, children=children), frozenset()
     inside = _inside(walker, program, made, environment, (), context, depth + 1, launcher in FRAMEWORKS)
     launch = replace(launch, wrappers=inside.wrappers, children=inside.children, opaque=inside.opaque)
+    if inside.environment is not None:  # no launch inside: what env sets holds for the program
+        launch = replace(launch, environment=inside.environment)
     return launch, frozenset(i + at for i in inside.used)
 
 
@@ -268,7 +271,7 @@ def _inside(
         if code_row and context == "remote":
             children = walker.nested(walker.code.inner(code_row), context, [], {}, "ssh", worker)
             return _Inside(row, tuple(children), False, used | frozenset(range(at, len(words))))
-    return _Inside(row, (), name.endswith(".sh"), used)
+    return _Inside(row, (), name.endswith(".sh"), used, environment)
 
 
 def _spaced(words: tuple[Arg, ...]) -> bool:

@@ -316,21 +316,30 @@ class Script:
         return table
 
     @cached_property
+    def _directives_by_name(self) -> dict[str, list[Directive]]:
+        table: dict[str, list[Directive]] = {}
+        for directive in self.directives:
+            table.setdefault(directive.name, []).append(directive)
+        return table
+
+    @cached_property
     def rows(self) -> tuple[str, ...]:
         """The script's lines, without their ends."""
         return tuple(self.text.split("\n"))
 
     def directive(self, name: str) -> Directive | None:
         """The directive in effect: the last effective one of that name (``-N`` and ``--nodes`` ask the same)."""
-        found = self.directives_named(name)
-        return found[-1] if found else None
+        from maple_parsl.script.directives import normal_name
+
+        named = self._directives_by_name.get(normal_name(name, self.scheduler), ())
+        return next((d for d in reversed(named) if d.state == "effective"), None)
 
     def directives_named(self, name: str, state: Where | None = "effective") -> tuple[Directive, ...]:
         """All of that name, in order; ``state=None``: the ineffective ones too."""
         from maple_parsl.script.directives import normal_name
 
-        wanted = normal_name(name, self.scheduler)
-        return tuple(d for d in self.directives if d.name == wanted and (state is None or d.state == state))
+        named = self._directives_by_name.get(normal_name(name, self.scheduler), ())
+        return tuple(d for d in named if state is None or d.state == state)
 
     def references(self, name: str, context: Context | None = None) -> tuple[Reference, ...]:
         """Where a variable is read, in the order it happens."""

@@ -36,3 +36,10 @@ def complete(fragment: str, scheduler: str) -> str:
     elif not _LAUNCH.search(text):
         text += f"\n{_START.get(scheduler, '')}python train.py"
     return "#!/bin/bash\n" + head + "".join(f"{row}\n" for row in own) + "\n" + text + "\n"
+
+
+def whole(fragment: str, scheduler: str) -> str:
+    """A fragment with a #! line is a script already, whose order matters: only a launch is added."""
+    if not any(line.startswith("#!") for line in fragment.split("\n")):
+        return complete(fragment, scheduler)
+    return fragment + ("\n" if "srun" in fragment else "\nsrun python train.py\n")

@@ -32,17 +32,10 @@ def _complete() -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.complete
+    return module.whole
 
 
-complete = _complete()
-
-
-def whole(fragment: str, scheduler: str) -> str:
-    """A fragment with a #! line is a script already, whose order matters: only a launch is added."""
-    if not any(line.startswith("#!") for line in fragment.split("\n")):
-        return str(complete(fragment, scheduler))
-    return fragment + ("\n" if "srun" in fragment else "\nsrun python train.py\n")
+whole = _complete()
 
 
 def fragments(key: str, *detectable: str) -> list[Any]:

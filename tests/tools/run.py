@@ -81,7 +81,12 @@ def main() -> int:
     parts = (CHECK,) if what == "check" else PARTS
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     if what == "full":
-        environment |= {"MAPLE_KILLS": "100", "MAPLE_FUZZ_SECONDS": "3600", "MAPLE_BENCH_CASES": "567"}
+        environment |= {
+            "MAPLE_FULL": "1",
+            "MAPLE_KILLS": "100",
+            "MAPLE_FUZZ_SECONDS": "3600",
+            "MAPLE_BENCH_CASES": "567",
+        }
     rows, all_good, passed, failed = [], True, 0, 0
     for part in parts:
         good, seconds, ok, bad = run(part, environment)

@@ -167,3 +167,15 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", str(log)]) == 1
     assert main(["diagnose", str(tmp_path / "none")]) == 2
     assert main(["diagnose", str(log), "--script", str(tmp_path / "none.sh")]) == 2
+
+
+@pytest.mark.parametrize("filler", [0, 3 << 20])
+def test_characters_cut_in_the_middle(filler: int) -> None:
+    """A character of several bytes that a block or the end of the log cuts hides nothing, and shows no raw byte."""
+    steps = ("étape 1 perte 0.5 ✓\n" * (filler // 24 + 1)).encode()
+    data = steps[1:] + "✗ rank 3: OSError: [Errno 28] No space left on device: '/scratch/é".encode()[:-1]
+    cause = diagnose([LogSource.of_text("log", data)]).causes[0]
+    assert cause.fault_class == "disk_full"
+    assert cause.evidence.line == steps.count(b"\n") + 1
+    assert cause.evidence.text.endswith("\ufffd")
+    cause.evidence.text.encode("utf-8")

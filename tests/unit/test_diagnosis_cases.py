@@ -15,8 +15,12 @@ from maple_parsl.diagnosis.signature import load_signatures
 CASES = Path(__file__).parents[1] / "cases"
 LOGS = sorted((CASES / "logs").iterdir())
 MESSAGES = [
-    (name, text) for name, texts in tomllib.loads((CASES / "messages.toml").read_text()).items() for text in texts
+    (name, text)
+    for file in ("messages.toml", "messages_unseen.toml")
+    for name, texts in tomllib.loads((CASES / file).read_text(encoding="utf-8")).items()
+    for text in texts
 ]
+MEASURED = [json.loads(line) for line in (CASES / "measured.jsonl").read_text(encoding="utf-8").splitlines()]
 FAILURES = [json.loads(line) for line in (CASES / "failures.jsonl").read_text().splitlines()]
 
 
@@ -69,6 +73,16 @@ def test_message(name: str, text: str) -> None:
     causes = diagnose([LogSource.of_text("log", text + "\n")]).causes
     assert causes
     assert causes[0].fault_class == name
+
+
+@pytest.mark.parametrize("case", MEASURED, ids=lambda case: case["name"])
+def test_measured(case: dict[str, Any]) -> None:
+    """Logs of small programs made to fail (two processes over gloo), and of jobs on a real Slurm; the log alone."""
+    kind: Any = "submission" if case.get("submission") else "log"
+    causes = diagnose([LogSource.of_text("job.log", case["log"], kind)]).causes
+    assert causes
+    assert causes[0].fault_class == case["class"]
+    assert causes[0].evidence.text.strip()[:40] in case["log"]
 
 
 def test_message_with_a_prefix_means_the_same() -> None:
