@@ -58,7 +58,7 @@ def run(
             here=here,
             force=force,
             run_root=run_root,
-            ask=None if json else _asker(),
+            ask=None if json else asker(),
             show=None if json else _show,
         )
     if dry_run and resubmit is None:
@@ -69,7 +69,8 @@ def run(
     return _followed(started, follow, json)
 
 
-def _asker() -> Any:
+def asker() -> Any:
+    """A function that puts a question to the person at the terminal; None when nobody is there."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
 
