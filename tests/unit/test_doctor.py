@@ -175,7 +175,7 @@ def test_an_environment_is_activated_and_imported(tmp_path: Path) -> None:
     venv = tmp_path / "venv" / "bin"
     venv.mkdir(parents=True)
     (venv / "activate").write_text(f"PATH='{venv}':$PATH\n")
-    tool(venv, "python", "echo torch 9.9 on Python 3.99")
+    tool(venv, "python3", "echo torch 9.9 on Python 3.99")
     environ = {"PATH": os.environ["PATH"], "MAPLE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
 
     def tried() -> Check:
@@ -185,7 +185,7 @@ def test_an_environment_is_activated_and_imported(tmp_path: Path) -> None:
 
     seen = tried()
     assert (seen.verdict, seen.saw) == ("ok", "torch 9.9 on Python 3.99")
-    tool(venv, "python", "echo No module named torch >&2; exit 1")
+    tool(venv, "python3", "echo No module named torch >&2; exit 1")
     seen = tried()
     assert seen.verdict == "fault"
     assert "No module named torch" in seen.saw
