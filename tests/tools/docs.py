@@ -76,16 +76,17 @@ def _words(part: str) -> Iterator[list[str]]:
 
 def refused() -> list[str]:
     """Command lines that the command does not take, as 'page: line: why'."""
-    wrong = []
-    for page in pages():
-        text = page.read_text(encoding="utf-8")
-        for words in commands(text):
-            if why := complaint(words):
-                wrong.append(f"{page.relative_to(ROOT)}: maple {shlex.join(words)}: {why}")
-        for line in _INLINE.findall(_prose(text)):
-            if why := unknown(line.split()[1:]):
-                wrong.append(f"{page.relative_to(ROOT)}: {line}: {why}")
-    return wrong
+    return [f"{page.relative_to(ROOT)}: {fault}" for page in pages() for fault in faults(page.read_text("utf-8"))]
+
+
+def faults(text: str) -> Iterator[str]:
+    """Those of one page, as 'line: why'."""
+    for words in commands(text):
+        if why := complaint(words):
+            yield f"maple {shlex.join(words)}: {why}"
+    for line in _INLINE.findall(_prose(text)):
+        if why := unknown(line.split()[1:]):
+            yield f"{line}: {why}"
 
 
 def _found(words: list[str]) -> tuple[Any, list[str]]:
