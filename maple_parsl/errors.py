@@ -7,6 +7,7 @@ MapleError                     1   (base; never raised itself)
 ├── ComposeError               4   request and site do not make a plan; every reason is listed
 ├── SubmissionError            5   the scheduler refused the job, or cannot be asked to take it
 ├── SchedulerError             6   a scheduler command is missing, hangs, or answers nonsense
+│   └── TransportError         6   a site elsewhere did not answer, or refused to
 ├── StoreError                 7   the run store cannot be read or written
 ├── LimitError                 8   the job could cost more node-hours than allowed or confirmed
 ├── NotHereError               9   the site is not this machine and no transport reaches it
@@ -91,6 +92,18 @@ class SchedulerError(MapleError):
     """A scheduler command is missing, does not answer in time, or answers what cannot be read."""
 
     exit_code = 6
+
+
+class TransportError(SchedulerError):
+    """A site elsewhere could not be asked, did not answer in time, or refused.
+
+    Attributes:
+        certain: nothing came of what was asked. Otherwise it may have happened, or may happen later.
+    """
+
+    def __init__(self, message: str, *, certain: bool = False) -> None:
+        super().__init__(message)
+        self.certain = certain
 
 
 class StoreError(MapleError):

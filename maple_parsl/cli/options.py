@@ -67,16 +67,27 @@ _OPTIONS: Mapping[str, Any] = {
     "python": _text("Python interpreter to call.", "--python", metavar="PATH"),
     "setup": _many("Shell line to run before the launch; repeat.", "--setup", metavar="LINE"),
     "env": _many("Variable for every process; repeat.", "--env", metavar="NAME=VALUE"),
+    "secret": _many(
+        "Variable that is written nowhere: from your shell, or a private FILE.", "--secret", metavar="NAME[=FILE]"
+    ),
+    "input": _many("File or folder the program reads; tested first; repeat.", "--input", metavar="PATH"),
     "cpus": _count("Cores per process.", "--cpus"),
     "memory": _text("Host memory per node, such as 64G.", "--memory"),
     "directive": _many("Scheduler option, as it stands behind #SBATCH or #PBS; repeat.", "--directive", metavar="OPT"),
     "launcher_arg": _many("Option for the site's launcher; repeat.", "--launcher-arg", metavar="OPT"),
     "exclusive": Annotated[bool | None, typer.Option("--exclusive/--no-exclusive", help="Whole nodes.")],
     "requeue": _flag("Start again after preemption, or at the walltime.", "--requeue"),
+    "preflight": _text(
+        "Test of the launch in the allocation: stop (default on several nodes), warn or off.", "--preflight"
+    ),
+    "watchdog": _text(
+        "Report a job that stands still for so long (log, metrics, heartbeat).", "--watchdog", metavar="TIME"
+    ),
+    "watchdog_action": _text("With --watchdog: report, or stop the job too.", "--watchdog-action"),
     "snapshot": _flag("Copy the working tree, so that later edits do not change the job.", "--snapshot"),
 }
 _FALSE = {"whole_gpus", "requeue", "snapshot"}
-_RENAMED = {"directive": "directives", "launcher_arg": "launcher_args"}
+_RENAMED = {"directive": "directives", "launcher_arg": "launcher_args", "input": "inputs"}
 _ENVIRONMENT = {
     "module": "modules",
     "bind": "binds",
@@ -135,7 +146,7 @@ def request_of(stated: Mapping[str, Any], args: Sequence[str] = ()) -> Request:
         field or name: value for name, field in _ENVIRONMENT.items() if (value := stated.get(name)) is not None
     }
     degrees = {name: stated[name] for name in _DEGREES if stated.get(name) is not None}
-    taken = {"words", "env", *_ENVIRONMENT, *_DEGREES, "model", "paradigm", "site"}
+    taken = {"words", "env", "secret", *_ENVIRONMENT, *_DEGREES, "model", "paradigm", "site"}
     for name, value in stated.items():
         if name not in taken and value is not None and value is not False:
             fields[_RENAMED.get(name, name)] = value
@@ -146,7 +157,16 @@ def request_of(stated: Mapping[str, Any], args: Sequence[str] = ()) -> Request:
         environment={k: tuple(v) if isinstance(v, list) else v for k, v in environment.items()} or None,
         parallelism=degrees or None,
         env=_variables(stated.get("env") or ()) or None,
+        secrets=_secrets(stated.get("secret") or ()) or None,
     )
+
+
+def _secrets(stated: Sequence[str]) -> dict[str, str | None]:
+    made: dict[str, str | None] = {}
+    for text in stated:
+        name, equals, file = text.partition("=")
+        made[name] = file if equals else None
+    return made
 
 
 def _words(stated: Mapping[str, Any]) -> dict[str, str]:

@@ -24,11 +24,12 @@ def diagnosed(run: Run) -> Diagnosis:
         StoreError: the run's records cannot be read.
     """
     outcome = run.outcome()
-    logs = [run.run_dir / name for name in NAMES]
+    folder = run.fetched()
+    logs = [folder / name for name in NAMES]
     sources = [LogSource(str(path), path=path) for path in logs if path.is_file()]
     return diagnose(
         sources,
         script=run.plan.script,
         accounting=_WORDS.get(outcome.state.value) if outcome is not None else None,
-        exit_record=files.read(run.run_dir / "exit.json"),
+        exit_record=files.read(folder / "exit.json"),
     )

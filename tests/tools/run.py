@@ -47,9 +47,10 @@ PARTS = (
     CHECK,
     Part(
         "main job",
-        (pytest("tests/integration", workers=2),),
+        (pytest("tests/integration", "--ignore=tests/integration/globus", workers=2),),
         14,
     ),
+    Part("globus compute", (pytest("tests/integration/globus", seconds=900),), 8),
     Part("judge and benchmark", (pytest("tests/judge", workers=2),), 5),
     Part("package", (pytest("tests/package"),), 4),
 )
