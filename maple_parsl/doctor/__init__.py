@@ -28,7 +28,7 @@ def examine(catalogue: Catalogue, environ: Mapping[str, str] | None = None, aske
         lambda: sites.here(catalogue, environ, asked),
         lambda: places.run_root(catalogue, environ, asked),
         lambda: software.environment(catalogue, environ, asked),
-        lambda: reach.ways(catalogue, environ, asked),
+        lambda: reach.ways(catalogue, asked),
         lambda: software.devices(environ),
     ]
     found: list[Check] = []

@@ -55,7 +55,7 @@ def _at(raw: dict[str, object]) -> float:
 
 
 def _attempts(run: Run) -> Iterator[Event]:
-    evidence = gather(run.run_dir)
+    evidence = gather(run.files)
     ended = [record for number in _numbers(run) if (record := _record(run, number)) is not None]
     ended += [record for record in (evidence.earlier, evidence.exit) if record is not None]
     seen: set[int] = set()
@@ -83,13 +83,13 @@ def _end(record: Exit) -> Iterator[Event]:
 
 def _numbers(run: Run) -> list[int]:
     try:
-        return sorted(int(name) for name in os.listdir(run.run_dir / "attempts") if name.isdecimal())
+        return sorted(int(name) for name in os.listdir(run.files / "attempts") if name.isdecimal())
     except OSError:
         return []
 
 
 def _record(run: Run, number: int) -> Exit | None:
     try:
-        return as_exit(files.read(run.run_dir / "attempts" / str(number) / "exit.json"))
+        return as_exit(files.read(run.files / "attempts" / str(number) / "exit.json"))
     except StoreError:
         return None

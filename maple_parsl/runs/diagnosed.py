@@ -29,7 +29,7 @@ def diagnosed(run: Run) -> Diagnosis:
     sources = [LogSource(str(path), path=path) for path in logs if path.is_file()]
     return diagnose(
         sources,
-        script=run.plan.script,
+        script=run.script.read_text(encoding="utf-8", errors="replace") if run.summary.hand else run.plan.script,
         accounting=_WORDS.get(outcome.state.value) if outcome is not None else None,
         exit_record=files.read(folder / "exit.json"),
     )

@@ -67,7 +67,7 @@ def _glance(run: Run, summary: Summary, now: float) -> Glance:
         )
     status = run.status()
     used = None
-    started = gather(run.run_dir).started if status.state.value in ("running", "ending") else None
+    started = gather(run.files).started if status.state.value in ("running", "ending") else None
     if started is not None and summary.nodes:
         used = max(0.0, now - started.started) / 3600 * summary.nodes
     return Glance(

@@ -56,7 +56,7 @@ def commands(text: str) -> Iterator[list[str]]:
     blocks = [*_FENCE.findall(text), *_INDENTED.findall(_prose(text))]
     for block in blocks:
         for line in re.sub(r"\\\n\s*", " ", block).split("\n"):
-            for part in re.split(r"&&|\|\||(?<![\w'\"])\|(?!\|)", line):
+            for part in re.split(r"&&|;(?= )|\|\||(?<![\w'\"])\|(?!\|)", line):
                 yield from _words(part)
 
 

@@ -192,10 +192,13 @@ def test_an_environment_is_activated_and_imported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("code", "verdict"), [(0, "ok"), (255, "note")])
-def test_an_ssh_connection_is_looked_for_and_never_made(tmp_path: Path, code: int, verdict: str) -> None:
+def test_an_ssh_connection_is_looked_for_and_never_made(
+    tmp_path: Path, code: int, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sites = tmp_path / ".maple" / "sites"
     sites.mkdir(parents=True)
     (sites / "delta.toml").write_text('extends = "delta"\n[remote]\nssh = "my-delta"\n')
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     tool(tmp_path / "bin", "ssh", f'echo "$@" >>{tmp_path}/asked; exit {code}')
     assert look(tmp_path)["ssh to delta"].verdict == verdict
     assert "-O check -- my-delta" in (tmp_path / "asked").read_text()

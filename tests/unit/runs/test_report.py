@@ -112,3 +112,15 @@ def test_any_text_is_harmless_on_the_page(text: str) -> None:
 def test_secrets_are_hidden(text: str) -> None:
     assert "(hidden)" in hide(text)
     assert not re.search(r"0123|abc|xxx|q'", hide(text))
+
+
+def test_a_hand_written_script_has_a_page_too(run: Run) -> None:
+    raw = run.entry.read("run.json")
+    assert raw is not None
+    run.entry.write("run.json", {**raw, "hand": "/home/me/job.sh"})
+    (run.run_dir / "script.sh").write_text("#!/bin/bash\nsrun <b>python</b> train.py\nexport API_KEY=abcdefghij\n")
+    page = report(Run(run.entry, run._store))
+    assert "srun &lt;b&gt;python" in page
+    assert "abcdefghij" not in page
+    assert "rank 3 on gpua001 failed first" in page
+    assert "Who runs where" not in page
