@@ -5,11 +5,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from maple_parsl.catalogue import Catalogue
 from maple_parsl.doctor.check import Asked, Check
 from maple_parsl.errors import LimitError, MapleError, RequestError
 from maple_parsl.plan import Plan
+from maple_parsl.request import Request
 from maple_parsl.runs.cost import Cost
 
 _PROBE = """import platform, sys, torch
@@ -46,7 +48,8 @@ def on_node(
     site = catalogue.get(asked.site).site
     least = site.scheduler.min_walltime
     walltime = str(least) if least and least > 600 else WALLTIME
-    job = {} if site.scheduler.kind == "none" else {"nodes": 1, "walltime": walltime}
+    stated: dict[str, Any] = {"site": asked.site, "account": asked.account, "queue": asked.queue}
+    job: dict[str, Any] = {} if site.scheduler.kind == "none" else {"nodes": 1, "walltime": walltime}
 
     def shown(plan: Plan) -> None:
         cost = "nothing" if plan.scheduler == "none" else str(Cost.of(plan))
@@ -58,19 +61,8 @@ def on_node(
         script = Path(folder) / "probe.py"
         script.write_text(_PROBE, encoding="utf-8")
         try:
-            run = api.run(
-                None,
-                None,
-                asked.site,
-                script=str(script),
-                account=asked.account,
-                queue=asked.queue,
-                yes=True,
-                show=shown,
-                cwd=catalogue.cwd,
-                **job,
-                **dict(asked.environment),
-            )
+            request = Request.of(**job, **stated, script=str(script), **dict(asked.environment))
+            run = api.run(request=request, yes=True, show=shown, cwd=catalogue.cwd)
         except LimitError:
             raise
         except MapleError as error:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from maple_parsl.catalogue import Catalogue
 from maple_parsl.doctor.check import Asked, Check
@@ -58,6 +59,7 @@ def environment(catalogue: Catalogue, environ: Mapping[str, str], asked: Asked) 
     if not asked.environment:
         return
     from maple_parsl.api import plan
+    from maple_parsl.request import Request
     from maple_parsl.schedulers import commands
 
     site = asked.site or _here(catalogue, environ) or "local"
@@ -66,18 +68,11 @@ def environment(catalogue: Catalogue, environ: Mapping[str, str], asked: Asked) 
     if dict(asked.environment).get("container"):
         yield Check(name, "note", "a container is entered on a node only", "maple doctor --node tries it there")
         return
-    job = {"nodes": 1, "walltime": record.site.scheduler.min_walltime or "10m"}
+    job: dict[str, Any] = {"nodes": 1, "walltime": record.site.scheduler.min_walltime or "10m"}
+    fields: dict[str, Any] = {"site": site, "script": "probe.py", "account": asked.account, "queue": asked.queue}
+    fields |= {} if record.site.scheduler.kind == "none" else job
     try:
-        made = plan(
-            None,
-            None,
-            site,
-            script="probe.py",
-            account=asked.account,
-            queue=asked.queue,
-            **({} if record.site.scheduler.kind == "none" else job),
-            **dict(asked.environment),
-        )
+        made = plan(request=Request.of(**fields, **dict(asked.environment)))
     except ComposeError as error:  # the lines of a job are those of a whole plan
         yield Check(name, "note", f"it cannot be tried: {error}", "name what is missing, such as --account and --queue")
         return

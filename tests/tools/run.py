@@ -52,7 +52,7 @@ PARTS = (
     ),
     Part("globus compute", (pytest("tests/integration/globus", seconds=900),), 8),
     Part("judge and benchmark", (pytest("tests/judge", workers=2),), 5),
-    Part("package", (pytest("tests/package"),), 4),
+    Part("package", (pytest("tests/package"), (PYTHON, "-m", "tests.tools.docs")), 4),
 )
 
 
