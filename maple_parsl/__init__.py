@@ -14,10 +14,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maple_parsl.api import chain, correct, map, plan, port, run, runs, sites
+    from maple_parsl.api import ask, chain, correct, map, plan, port, run, runs, sites
     from maple_parsl.errors import (
         ComposeError,
         ConfigurationError,
+        InferenceError,
         LimitError,
         MapleError,
         NotHereError,
@@ -41,6 +42,7 @@ __all__ = [
     "ConfigurationError",
     "Finding",
     "Group",
+    "InferenceError",
     "LimitError",
     "MapleError",
     "NotHereError",
@@ -56,6 +58,7 @@ __all__ = [
     "UnknownNameError",
     "Walltime",
     "__version__",
+    "ask",
     "chain",
     "correct",
     "map",
@@ -68,7 +71,7 @@ __all__ = [
 
 # Where each name comes from; imported when it is first asked for.
 _FROM = {
-    **dict.fromkeys(("chain", "correct", "map", "plan", "port", "run", "runs", "sites"), "api"),
+    **dict.fromkeys(("ask", "chain", "correct", "map", "plan", "port", "run", "runs", "sites"), "api"),
     "__version__": "version",
     "Finding": "finding",
     "Group": "runs.group",

@@ -14,10 +14,12 @@ from maple_parsl.request import Request
 from maple_parsl.walltime import Walltime
 
 if TYPE_CHECKING:
+    from maple_parsl.agents import Answer
     from maple_parsl.catalogue import Catalogue, SiteRecord
     from maple_parsl.correction import Correction, PlanCorrection
     from maple_parsl.diagnosis import Diagnosis
     from maple_parsl.finding import Finding
+    from maple_parsl.inference import Backend
     from maple_parsl.port import Ported
     from maple_parsl.runs.group import Group, Params
     from maple_parsl.runs.run import Run
@@ -206,6 +208,36 @@ def _waiting(planned: Plan, after: Sequence[str] | str, after_any: Sequence[str]
 
     first, second = ((names,) if isinstance(names, str) else tuple(names) for names in (after, after_any))
     return waiting.after(planned, Store(), first, second)
+
+
+def ask(
+    words: str,
+    *,
+    stated: Mapping[str, Any] | None = None,
+    model: Backend | None = None,
+    cwd: str | Path | None = None,
+) -> Answer:
+    """Say in plain words what to launch; the answer is a verified plan, or the questions that stand in its way.
+
+    Nothing is submitted, and nothing in the words is run. What is not stated is asked for, never guessed::
+
+        answer = maple.ask("train.py with fsdp on 2 Polaris nodes, 1 hour in debug, project datascience")
+        answer.plan or print(answer)
+
+    Args:
+        words: plain words, JSON or YAML; see ``answer.reading`` for what was understood, and where.
+        stated: fields of :class:`Request` stated apart from the words; they win.
+        model: a language model for what the grammar leaves open; by default the one of the agents' settings (none).
+
+    Raises:
+        ConfigurationError: a site, template or agent file is wrong.
+    """
+    from maple_parsl.agents import answer
+
+    catalogue = _catalogue(cwd)
+    return answer(
+        words, catalogue, lambda request: _composed(request, catalogue), _templates(), model=model, stated=stated
+    )
 
 
 def port(

@@ -11,7 +11,8 @@ MapleError                     1   (base; never raised itself)
 ├── StoreError                 7   the run store cannot be read or written
 ├── LimitError                 8   the job could cost more node-hours than allowed or confirmed
 ├── NotHereError               9   the site is not this machine and no transport reaches it
-└── RunFailedError            10   the job ended and did not succeed
+├── RunFailedError            10   the job ended and did not succeed
+└── InferenceError            11   a language model was asked and gave no usable answer
 
 Exit codes 0 (success) and 130 (interrupted) complete the list. The numbers are stable.
 """
@@ -128,3 +129,9 @@ class RunFailedError(MapleError):
     """The job ended without success; the exit record says why."""
 
     exit_code = 10
+
+
+class InferenceError(MapleError):
+    """A language model was asked and gave no usable answer: it is down, slow, too long, or answered nonsense."""
+
+    exit_code = 11

@@ -17,6 +17,9 @@ from maple_parsl.errors import MapleError
 VERBS = {
     "plan": ("maple_parsl.cli.plan", "Say exactly what a launch would be; nothing is submitted."),
     "run": ("maple_parsl.cli.run", "Launch, once, and follow."),
+    "extract": ("maple_parsl.cli.extract", "What a request in words states."),
+    "chat": ("maple_parsl.cli.chat", "Plan a launch in a conversation."),
+    "explain": ("maple_parsl.cli.explain", "Why each line of a script is there, and from where."),
     "preflight": ("maple_parsl.cli.preflight", "Try a launch in an allocation, without the training."),
     "submit": ("maple_parsl.cli.submit", "Check a job script of yours, submit it once, unchanged, and follow it."),
     "launch-line": ("maple_parsl.cli.launch_line", "Only the launcher's command, for a job script of yours."),
@@ -31,6 +34,7 @@ VERBS = {
     "doctor": ("maple_parsl.cli.doctor", "What on this machine stands in the way of a launch."),
     "check": ("maple_parsl.cli.check", "Check launch scripts, anyone's, before they queue."),
     "correct": ("maple_parsl.cli.correct", "Put a launch script right, as a diff; nothing is submitted."),
+    "mcp": ("maple_parsl.cli.mcp", "Serve plan, check, diagnose and status to assistants (MCP)."),
     "judge": ("maple_parsl.cli.judge", "Run a launch script in a pretended cluster: what would it start?"),
     "bench": ("maple_parsl.cli.bench", "Measure Maple: launches on nine sites, judged by execution."),
     "port": ("maple_parsl.cli.port", "Carry a working script to another site; nothing is submitted."),

@@ -38,7 +38,10 @@ def _flag(help: str, name: str) -> Any:
 # Parameter name -> annotation. Names of request fields where nothing else is said below.
 _OPTIONS: Mapping[str, Any] = {
     "words": Annotated[
-        list[str] | None, typer.Argument(metavar="[MODEL] [PARADIGM] [SITE]", help="The three words; see --script.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL] [PARADIGM] [SITE]", help="The three words; or one argument: the request in plain words."
+        ),
     ],
     "model": _text("Model family, instead of the first word.", "--model"),
     "paradigm": _text("Parallel paradigm, instead of the second word.", "--paradigm"),
@@ -115,7 +118,11 @@ def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
     mine = [parameter for name, parameter in own.items() if name != "request"]
 
     def verb(context: typer.Context, **values: Any) -> Any:
+        from maple_parsl.cli.words import words_of
+
         stated = {name: values.pop(name) for name in _OPTIONS}
+        if words := words_of(stated["words"]):
+            return _from_words(function, words, {**stated, "words": None}, context.meta.get(_ARGS, ()), values)
         return function(request=request_of(stated, context.meta.get(_ARGS, ())), **values)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
@@ -129,6 +136,29 @@ def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
     verb.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     verb.__doc__, verb.__name__ = function.__doc__, function.__name__
     return verb
+
+
+def _from_words(
+    function: Callable[..., Any], words: str, stated: Mapping[str, Any], args: Sequence[str], values: dict[str, Any]
+) -> Any:
+    """The verb on a request in words; what options state besides them wins."""
+    from maple_parsl.cli.words import answered, confirm, say, stated_fields
+    from maple_parsl.dialogue import UnansweredError
+
+    try:
+        found = answered(words, stated_fields(request_of(stated, args)))
+    except UnansweredError as error:
+        if not values.get("json"):
+            raise
+        from maple_parsl.cli.output import emit_json
+
+        emit_json(error.to_dict())
+        return error.exit_code
+    assert found.plan is not None
+    say(found, function.__name__)
+    if function.__name__ == "run" and not values.get("dry_run"):
+        confirm(found.plan, values)
+    return function(request=found.plan.request, **values)
 
 
 def request_of(stated: Mapping[str, Any], args: Sequence[str] = ()) -> Request:

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
-from maple_parsl.plan import Origin, Plan
+from maple_parsl.explain import Explained, explain
+from maple_parsl.plan import Plan
 from maple_parsl.report.text import Shown, without_values
-from maple_parsl.script.render import FIXED, lines
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line, from 1, and why it is there; None for text that is the same in every script."""
-
-    number: int
-    text: str
-    origin: Origin | None
-
-
-def explained(plan: Plan) -> list[Line]:
-    """Every line of the script with its origin. The only place where the page asks for it."""
-    return [Line(number, part.text, part.origin) for number, part in enumerate(lines(plan), 1)]
+from maple_parsl.script.render import FIXED
 
 
 def script(plan: Plan, shown: Shown) -> str:
-    """The script as HTML, fixed parts folded."""
+    """The script as HTML; parts that are the same in every script are folded."""
     made = "".join(_parts(plan, shown))
     return f'<div class="code">{made}</div>'
 
 
 def _parts(plan: Plan, shown: Shown) -> Iterator[str]:
     masked = without_values(plan)
-    for folded, group in groupby(_marked(explained(plan)), key=lambda pair: pair[0]):
+    for folded, group in groupby(_marked(explain(plan)), key=lambda pair: pair[0]):
         block = [line for _, line in group]
-        made = "".join(_row(line, masked.get(line.text, line.text), shown) for line in block)
+        made, before = "", ""
+        for line in block:
+            why = _why(line, shown)
+            made += _row(line, masked.get(line.text, line.text), "" if why == before else why, shown)
+            before = why
         if folded:
             head = f"lines {block[0].number} to {block[-1].number}: Maple's own, the same in every script"
             yield f"<details><summary>{head}</summary>{made}</details>"
@@ -44,7 +34,7 @@ def _parts(plan: Plan, shown: Shown) -> Iterator[str]:
             yield made
 
 
-def _marked(all_lines: Iterable[Line]) -> Iterator[tuple[bool, Line]]:
+def _marked(all_lines: Iterable[Explained]) -> Iterator[tuple[bool, Explained]]:
     """Each line, and whether it is of a part that is the same in every script."""
     ends = ""
     for line in all_lines:
@@ -54,9 +44,10 @@ def _marked(all_lines: Iterable[Line]) -> Iterator[tuple[bool, Line]]:
         ends = ends or next((last for first, last in FIXED if line.text.startswith(first)), "")
 
 
-def _row(line: Line, text: str, shown: Shown) -> str:
-    origin, why = line.origin, ""
-    if origin is not None:
-        source = f" · {shown.html(origin.source)}, checked {origin.checked_on}" if origin.source else ""
-        why = f'<small class="{origin.layer}"><b>{escape(origin.layer)}</b> {shown.html(origin.why)}{source}</small>'
-    return f'<div class="line"><i>{line.number}</i><div><code>{shown.html(text)}</code>{why}</div></div>'
+def _why(line: Explained, shown: Shown) -> str:
+    source = f" · {shown.html(line.source)}, checked {line.checked_on}" if line.source else ""
+    return f'<small class="{escape(line.layer)}"><b>{escape(line.layer)}</b> {shown.html(line.why)}{source}</small>'
+
+
+def _row(line: Explained, text: str, why: str, shown: Shown) -> str:
+    return f'<div class="line"><i>{line.number}</i><div>{why}<code>{shown.html(text)}</code></div></div>'

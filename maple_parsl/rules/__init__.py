@@ -61,6 +61,7 @@ FAMILIES = (
     "secrets",
     "injection",
 )
+MOST = 200  # findings of one rule on one script
 _IGNORE = re.compile(r"#\s*maple:\s*ignore\[([a-z0-9,\s-]+)\]")
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 
@@ -85,7 +86,8 @@ def check(
     directory: Path | None = None,
     disabled: Iterable[str] = (),
 ) -> list[Finding]:
-    """Findings on a script, in the order of its lines; errors first where several share a line.
+    """Findings on a script, in the order of its lines; errors first where several share a line; of one rule at most
+    200, of which the last says that there are more.
 
     Args:
         script: a read script, or its text.
@@ -106,11 +108,17 @@ def check(
     for rule in rules().values():
         if rule.id in off or (rule.needs_site and site is None):
             continue
+        kept = 0
         for found in rule.check(subject):
             line = found.place.line if found.place else None
             if rule.id in ignored.get(line or 0, ()) or rule.id in ignored.get(0, ()):
                 continue
+            if kept == MOST:
+                more = f"{findings[-1].message}; more places follow, which are not listed"
+                findings[-1] = findings[-1].model_copy(update={"message": more})
+                break
             findings.append(_finding(rule, found))
+            kept += 1
     findings.sort(key=lambda f: (f.line or 0, _ORDER[f.severity], f.column or 0))
     return findings
 

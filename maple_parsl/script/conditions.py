@@ -95,7 +95,7 @@ def _unary(operator: str, value: Value) -> bool | None:
     if any(isinstance(part, str) and part for part in value.parts):
         return operator == "-n"
     certain = symbol is not None and symbol.kind in (
-        "first_host", "host_list", "nodelist", "job_id", "node_file", "batch_host", "node_count", "per_task",
+        "first_host", "host_list", "nodelist", "job_id", "batch_host", "node_count", "per_task",
     )  # fmt: skip
     return (operator == "-n") if certain else None
 

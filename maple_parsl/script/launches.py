@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from maple_parsl.script import configs, options, programs, wrappers
+from maple_parsl.script import configs, mpmd, options, programs, wrappers
 from maple_parsl.script.model import Arg, Command, Context, Launch, Option, Variable, Wrapper
 from maple_parsl.script.syntax import Code
 from maple_parsl.script.text import Lines
@@ -174,6 +174,8 @@ def _launch(
         more, length = options.parse(grammar, words[at + 1 :], made.context)
         parsed, at = (*parsed, *more), at + 1 + length
     program = words[at:]
+    if launcher in ("mpiexec", "mpirun"):
+        parsed, program = mpmd.joined(grammar, parsed, program, made.context)
     environment, passed = _environment(launcher, parsed, environment)
     context: Context = "remote" if launcher in ("ssh", "pdsh", "pbsdsh") else "task"
     if launcher in FRAMEWORKS and made.context != "task":

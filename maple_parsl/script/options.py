@@ -311,9 +311,19 @@ def parse(grammar: Grammar, words: tuple[Arg, ...], context: Context) -> tuple[t
     return tuple(found), at
 
 
+_OPTIONS_NAME = re.compile(r"(?:ARGS?|ARGUMENTS|OPTS?|OPTIONS?|FLAGS?|EXTRAS?|PARAMS)\Z", re.I)
+
+
 def _perhaps_options(head: object) -> bool:
-    """A variable that holds one whole option, or nothing: ``srun ${RESUME} torchrun``."""
-    if not isinstance(head, Symbol) or head.kind != "choice":
+    """A variable that holds options, or nothing: ``srun ${RESUME} torchrun``, ``srun $SRUN_ARGS -l python``.
+
+    What a variable set outside the script holds is told by its name.
+    """
+    if not isinstance(head, Symbol):
+        return False
+    if head.kind in ("environment", "unset", "positional"):
+        return _OPTIONS_NAME.search(head.detail) is not None
+    if head.kind != "choice":
         return False
     texts = [option.text for option in head.options]
     return "" in texts and all(text == "" or (text and text.startswith("--")) for text in texts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from maple_parsl import job
@@ -38,8 +38,37 @@ def render(plan: Plan) -> str:
     return "\n".join(part.text for part in lines(plan)) + "\n"
 
 
-def lines(plan: Plan) -> Iterator[ScriptLine]:
-    """Every line with its origin."""
+# What the shipped shell does, in one line each: for checks of the lines that differ from plan to plan.
+_OUTLINE = {
+    "batch.sh": (
+        'maple_put() { cat >"$1"; }',
+        "maple_claim() { :; }",
+        'maple_stop() { exit "$1"; }',
+        "maple_check() { :; }",
+        "maple_port() { MASTER_PORT=$((20000 + RANDOM % 10000)); }",
+        'maple_launch() { "$@"; }',
+        'maple_preflight() { shift 2; "$@"; }',
+        'maple_finish() { exit "$MAPLE_CODE"; }',
+    ),
+    "task.sh": ("shift", 'exec "$@"'),
+    "watch.sh": (),
+    "sample.sh": (":",),
+    "preflight.py": ("pass",),
+}
+
+
+def outline(plan: Plan) -> str:
+    """The script with the shipped shell, which is the same in all, reduced to what it does."""
+
+    def short(name: str) -> list[str]:
+        return list(_OUTLINE[name]) if name in _OUTLINE else _shipped(name)
+
+    return "\n".join(part.text for part in lines(plan, short)) + "\n"
+
+
+def lines(plan: Plan, shipped: Callable[[str], list[str]] | None = None) -> Iterator[ScriptLine]:
+    """Every line with its origin; ``shipped`` stands in for the text of the shell files."""
+    shipped = shipped or _shipped
     yield ScriptLine(plan.shebang)
     yield from _header(plan)
     yield from _text(
@@ -52,13 +81,13 @@ def lines(plan: Plan) -> Iterator[ScriptLine]:
         "",
     )
     yield from _place(plan)
-    yield from _text("", "# --- Bookkeeping: who owns this run, how it ended, signals", *_shipped("batch.sh"))
+    yield from _text("", "# --- Bookkeeping: who owns this run, how it ended, signals", *shipped("batch.sh"))
     if plan.scheduler == "none":
-        yield from _text("", *_shipped("local.sh"))
+        yield from _text("", *shipped("local.sh"))
     if plan.link:
-        yield from _text("", *_shipped("chain.sh"))
+        yield from _text("", *shipped("chain.sh"))
     if plan.request.watchdog:
-        yield from _text("", "# --- Watchdog", *_shipped("watch.sh"))
+        yield from _text("", "# --- Watchdog", *shipped("watch.sh"))
         stop = int(plan.request.watchdog_action == "stop")
         yield from _text(
             f"MAPLE_WATCHDOG={int(plan.request.watchdog)} MAPLE_WATCH_STOP={stop} MAPLE_WORLD={plan.shape.world_size}"
@@ -71,7 +100,7 @@ def lines(plan: Plan) -> Iterator[ScriptLine]:
         yield from _text('exec >>"$MAPLE_RUN_DIR/log.txt" 2>&1 # PBS would hold the log back until the end')
     yield from _environment(plan)
     yield from _rendezvous(plan)
-    yield from _wrapper(plan)
+    yield from _wrapper(plan, shipped)
     yield from _launch(plan)
     yield from _text("maple_finish")
 
@@ -251,7 +280,7 @@ def _rendezvous(plan: Plan) -> Iterator[ScriptLine]:
         )
 
 
-def _wrapper(plan: Plan) -> Iterator[ScriptLine]:
+def _wrapper(plan: Plan, shipped: Callable[[str], list[str]]) -> Iterator[ScriptLine]:
     launch = plan.launch
     name, devices = launch.visible or ("", "")
     yield from _text("", "# --- What each started process runs")
@@ -270,18 +299,18 @@ def _wrapper(plan: Plan) -> Iterator[ScriptLine]:
         f'export MAPLE_SIZE_VARS="{" ".join(launch.size)}" MAPLE_NODE_VARS="{" ".join(launch.node_rank)}"',
         f'export MAPLE_VISIBLE_NAME="{name}" MAPLE_VISIBLE_DEVICES="{devices}"',
     )
-    yield from _text(f"maple_put \"$MAPLE_RUN_DIR/bin/task.sh\" <<'{_TASK_END}'", *_shipped("task.sh"), _TASK_END)
+    yield from _text(f"maple_put \"$MAPLE_RUN_DIR/bin/task.sh\" <<'{_TASK_END}'", *shipped("task.sh"), _TASK_END)
     if plan.request.watchdog:
         yield from _text(
             'export MAPLE_SAMPLE="$MAPLE_RUN_DIR/bin/sample.sh"',
             f"maple_put \"$MAPLE_SAMPLE\" <<'{_SAMPLE_END}'",
-            *_shipped("sample.sh"),
+            *shipped("sample.sh"),
             _SAMPLE_END,
         )
     if plan.preflight:
         yield from _text(
             f"maple_put \"$MAPLE_RUN_DIR/bin/preflight.py\" <<'{_PREFLIGHT_END}'",
-            *_shipped("preflight.py"),
+            *shipped("preflight.py"),
             _PREFLIGHT_END,
         )
     if launch.framework and launch.mode == "node":

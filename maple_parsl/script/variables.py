@@ -159,8 +159,7 @@ def scheduler_variables(shape: JobShape) -> Mapping[str, Value]:
         found[name] = count
     for name in ("SLURM_JOB_NODELIST", "SLURM_NODELIST"):
         found[name] = sym("nodelist", name)
-    others = shape.script.scheduler == "slurm" and not any(d.scheduler == "pbs" for d in shape.script.directives)
-    found["PBS_NODEFILE"] = sym("unset" if others else "node_file", "PBS_NODEFILE")
+    found["PBS_NODEFILE"] = sym("node_file", "PBS_NODEFILE")
     found["COBALT_NODEFILE"] = sym("node_file", "COBALT_NODEFILE")
     found["LSB_DJOB_HOSTFILE"] = sym("node_file", "LSB_DJOB_HOSTFILE")
     found["LSB_HOSTS"] = sym("node_lines", "LSB_HOSTS")

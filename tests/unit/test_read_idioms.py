@@ -141,3 +141,23 @@ def test_an_option_in_a_variable_that_may_be_empty() -> None:
 def test_a_command_substitution_that_begins_like_arithmetic() -> None:
     script = read("#!/bin/bash\nsrun bash -c 'echo $(((SLURM_NODEID)) && echo 0 || echo 1)'\n")
     assert script.faults == ()
+
+
+@pytest.mark.parametrize("words", ["${EXTRA}", "$SRUN_ARGS", "${SRUN_OPTS:-}"])
+def test_a_variable_of_options_in_front_of_options(words: str) -> None:
+    launch = read(f"#!/bin/bash\n#SBATCH --nodes=2\nsrun {words} -n 8 -l python t.py\n").launches[0]
+    assert [str(w) for w in launch.program] == ["python", "t.py"]
+    assert launch.value("ntasks") is not None
+
+
+def test_a_variable_that_is_the_program_stays_the_program() -> None:
+    launch = read("#!/bin/bash\n#SBATCH --nodes=2\nsrun $PYTHON -u t.py\n").launches[0]
+    assert len(launch.program) == 3
+
+
+def test_several_programs_in_one_launch_count_together() -> None:
+    text = "#!/bin/bash\n#PBS -l select=2:ncpus=32:mpiprocs=4\nmpiexec {} python a.py : {} python b.py\n"
+    script = read(text.format("-n 1", "-n 7"))
+    assert [str(w) for w in script.launches[0].program] == ["python", "a.py"]
+    assert rank_map(script).launches[0].world_size == 8
+    assert rank_map(read(text.format("-n 1", ""))).launches[0].world_size is None

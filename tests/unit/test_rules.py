@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from maple_parsl.rules import CLASSES, Rule, check, rules
+from maple_parsl.rules import CLASSES, MOST, Rule, check, rules
 from maple_parsl.site import Site
 from tests import cases
 
@@ -47,3 +47,11 @@ def test_a_finding_can_be_ignored_with_a_reason() -> None:
     lines.insert(at, "# maple: ignore[framework-launcher-per-task] on purpose")
     assert rule.id not in {finding.rule for finding in check("\n".join(lines))}
     assert rule.id not in {finding.rule for finding in check(rule.bad, disabled=[rule.id])}
+
+
+def test_a_rule_does_not_flood_the_report() -> None:
+    found = check("#!/bin/bash\n" + "#SBATCH -N 2\n" * 1000)
+    repeated = [f for f in found if f.rule == "directive-repeated"]
+    assert len(repeated) == MOST
+    assert "not listed" in repeated[-1].message
+    assert "not listed" not in repeated[0].message
