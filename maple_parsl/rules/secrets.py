@@ -42,6 +42,17 @@ def _real(text: str | None) -> bool:
     )
 
 
+HIDDEN = "(hidden)"
+_ASSIGNED = re.compile(r"""\b([A-Za-z_]\w*)(\s*[=:]\s*)("[^"\n]*"|'[^'\n]*'|[^\s;&|"']+)""")
+
+
+def hide(text: str) -> str:
+    """The text with everything that looks like a secret replaced, for what is shown to others."""
+    for _, pattern in _ANY:
+        text = pattern.sub(HIDDEN, text)
+    return _ASSIGNED.sub(lambda found: found[1] + found[2] + HIDDEN if _NAME.search(found[1]) else found[0], text)
+
+
 def _secrets(subject: Subject) -> Iterator[Found]:
     done: set[int] = set()
     for number, text in enumerate(subject.lines, 1):

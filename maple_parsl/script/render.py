@@ -15,6 +15,13 @@ _TASK_END = "MAPLE_END_OF_TASK"
 _START_END = "MAPLE_END_OF_START"
 _SAMPLE_END = "MAPLE_END_OF_SAMPLE"
 _PREFLIGHT_END = "MAPLE_END_OF_PREFLIGHT"
+FIXED = (
+    ("# --- Bookkeeping", "maple_claim"),
+    ('maple_put "$MAPLE_SAMPLE"', _SAMPLE_END),
+    ('maple_put "$MAPLE_RUN_DIR/bin/task.sh"', _TASK_END),
+    ('maple_put "$MAPLE_RUN_DIR/bin/preflight.py"', _PREFLIGHT_END),
+)
+"""Parts of a script that are the same in every one: how the line before them begins, and the line after."""
 # Left in the shell by an interactive session or an outer launcher, they would be read as this job's own.
 _STALE = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK MASTER_ADDR MASTER_PORT"
 

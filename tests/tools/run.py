@@ -48,7 +48,8 @@ VERIFIER = (f"{IN}/slurm/test_faults.py", f"{IN}/slurm/test_port.py", f"{IN}/slu
 VERIFIER += (f"{IN}/torch/test_preflight.py",)
 WEEKLY = (f"{IN}/slurm/test_sweeps.py", f"{IN}/slurm/test_hand.py", f"{IN}/slurm/test_manners.py")
 WEEKLY += (f"{IN}/slurm/test_own_cluster.py", f"{IN}/slurm/test_watchdog.py")
-WEEKLY += (f"{IN}/pbs/test_arrays.py", f"{IN}/pbs/test_own_cluster.py")
+WEEKLY += (f"{IN}/pbs/test_arrays.py", f"{IN}/pbs/test_own_cluster.py", f"{IN}/browser")
+BOOK = (PYTHON, "-m", "tests.tools.docs")
 AGENTS = ("tests/agents", "tests/judge", f"{IN}/slurm/test_judge.py")
 # The stand starts once, and its faults are for one test at a time.
 GLOBUS = (f"{IN}/globus",)
@@ -58,7 +59,7 @@ PARTS = (
     CHECK,
     Part("main job", (pytest(IN, *(f"--ignore={path}" for path in OTHERS), workers=2), pytest("tests/package")), 14),
     Part("verifier", (pytest(*VERIFIER, workers=2),), 10),
-    Part("weekly use", (pytest(*WEEKLY, workers=2),), 8),
+    Part("weekly use", (pytest(*WEEKLY, workers=2), BOOK), 9),
     Part("agents", (pytest(*AGENTS, workers=2),), 10),
     Part("globus", (pytest(*GLOBUS, seconds=900), pytest(*ELSEWHERE, workers=2)), 12),
 )
