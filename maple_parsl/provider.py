@@ -28,7 +28,16 @@ from maple_parsl.schedulers.local import Local
 if TYPE_CHECKING:
     from maple_parsl.plan import Plan
 
-__all__ = ["VerbatimLauncher", "checked", "config", "launch_command", "provider", "walltime_of", "workflow"]
+__all__ = [
+    "VerbatimLauncher",
+    "checked",
+    "config",
+    "endpoint_config",
+    "launch_command",
+    "provider",
+    "walltime_of",
+    "workflow",
+]
 
 _SAFE_PATH = re.compile(r"/[A-Za-z0-9._/-]+")
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]*")
@@ -236,6 +245,13 @@ def config(plan: Plan, **options: Any) -> Any:
     from maple_parsl import blocks
 
     return blocks.config(plan, **options)
+
+
+def endpoint_config(plan: Plan) -> dict[str, Any]:
+    """Values for a multi-user endpoint, see :func:`maple_parsl.endpoint_config.endpoint_config`."""
+    from maple_parsl import endpoint_config as made
+
+    return made.endpoint_config(plan)
 
 
 def launch_command(plan: Plan, limit_seconds: int) -> str:

@@ -115,10 +115,18 @@ class Request(Part):
         template: how the framework starts, where the default for the site is not wanted.
         precision: passed to the mini-app, or to a launcher that takes it.
         environment, setup, env: software, shell lines run before the launch, variables exported.
+        secrets: variables whose values are nowhere written: from a file that only the user can read, or (no file)
+            from the shell that submits.
+        inputs: files and folders the program reads; tested before anything queues.
         cpus: cores per process. memory: host memory per node, such as ``64G``.
         directives: raw scheduler directives, without ``#SBATCH``/``#PBS``; launcher_args: raw launcher options.
         exclusive: whole nodes, also where nodes are shared by default. requeue: restart after preemption or at
             the walltime. snapshot: copy the working tree into the run directory.
+        watchdog: report a job whose log, metrics and heartbeat files stand still for so long; ``watchdog_action``:
+            ``stop`` ends it too. Absent: no watchdog.
+        preflight: a test of the launch in the allocation, before the program: ``stop`` ends the job where it finds
+            that the launch cannot train (also True), ``warn`` only says so, ``off`` (False) leaves it out, ``only``
+            runs nothing else. Absent: ``stop`` for several nodes of a scheduler, else ``off``.
     """
 
     model: Filled | None = None
@@ -140,6 +148,8 @@ class Request(Part):
     environment: SoftwareEnvironment = SoftwareEnvironment()
     setup: tuple[Filled, ...] = ()
     env: dict[str, Text] = {}
+    secrets: dict[str, Path | None] = {}
+    inputs: tuple[Path, ...] = ()
     cpus: Count | None = None
     memory: str | None = None
     directives: tuple[Filled, ...] = ()
@@ -147,6 +157,14 @@ class Request(Part):
     exclusive: bool | None = None
     requeue: bool = False
     snapshot: bool = False
+    preflight: Literal["stop", "warn", "off", "only"] | None = None
+    watchdog: Walltime | None = None
+    watchdog_action: Literal["report", "stop"] = "report"
+
+    @field_validator("preflight", mode="before")
+    @classmethod
+    def _preflight_flag(cls, value: Any) -> Any:
+        return {True: "stop", False: "off"}[value] if isinstance(value, bool) else value
 
     @field_validator("env")
     @classmethod
@@ -156,9 +174,17 @@ class Request(Part):
                 raise ValueError(f"{name!r} is not a variable name")
             if _SECRET.search(name) and value[name]:
                 raise ValueError(
-                    f"{name} looks like a secret; it would stand readable in the script. Set it in the shell's"
-                    " start-up or in a file only you can read, and load that in a setup line"
+                    f"{name} looks like a secret; it would stand readable in the script. Name it as a secret:"
+                    f" --secret {name}, or --secret {name}=FILE with a file that only you can read"
                 )
+        return value
+
+    @field_validator("secrets")
+    @classmethod
+    def _secret_names(cls, value: dict[str, str | None]) -> dict[str, str | None]:
+        for name in value:
+            if not _VARIABLE.match(name):
+                raise ValueError(f"{name[:20]!r} is not a variable name; a secret is NAME, or NAME=FILE")
         return value
 
     @field_validator("memory")

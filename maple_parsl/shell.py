@@ -38,7 +38,14 @@ class Rooted(BaseModel):
     before: str = ""
 
 
-Word = str | Var | Option | Rooted
+class Spread(BaseModel):
+    """Any number of words: the elements of a bash array; ``@`` stands for a script's own arguments."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    array: str
+
+
+Word = str | Var | Option | Rooted | Spread
 
 
 def path(text: str, before: str = "") -> Word:
@@ -61,6 +68,8 @@ def word(value: Word) -> str:
         return f'"${value.var}"'
     if isinstance(value, Option):
         return f'{value.option}="${value.var}"'
+    if isinstance(value, Spread):
+        return '"$@"' if value.array == "@" else f'"${{{value.array}[@]}}"'
     if isinstance(value, Rooted):
         return f'{value.before}"${value.root}"' + (quote(value.rest) if value.rest else "")
     return quote(value)

@@ -50,6 +50,10 @@ class Catalogue:
         """The names of the sites that no longer run jobs, sorted; they can still be read."""
         return tuple(sorted(name for name, entry in self._index.items() if entry.retired))
 
+    def aliases(self) -> dict[str, tuple[str, ...]]:
+        """The other names of every site, retired ones included; no site file is read as a whole."""
+        return {name: entry.aliases for name, entry in self._index.items()}
+
     @property
     def notices(self) -> tuple[str, ...]:
         """What the user should know about the places that were looked at."""

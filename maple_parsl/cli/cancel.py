@@ -13,11 +13,19 @@ def command(
     run_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Runs, by id or the beginning of one.")],
     json: Json = False,
 ) -> int:
-    """End runs; one that has ended already stays as it is."""
+    """End runs, or all of a sweep or chain; one that has ended already stays as it is."""
+    from maple_parsl.runs.group import Group
     from maple_parsl.runs.run import Run
+    from maple_parsl.runs.store import Store
 
-    found = [Run.open(run_id) for run_id in run_ids]  # all names are right before anything ends
-    statuses = [run.cancel() for run in found]
+    store = Store()
+    # All names are right before anything ends.
+    grouped = {name for name in run_ids if name not in store.ids() and store.members(name)[1]}
+    groups = [Group.open(name, store) for name in run_ids if name in grouped]
+    found = [Run.open(name, store) for name in run_ids if name not in grouped]
+    for group in groups:
+        group.cancel()
+    statuses = [run.cancel() for run in found] + [run.status() for group in groups for run in group.runs]
     if json:
         from maple_parsl.cli.output import emit_json
 

@@ -60,13 +60,14 @@ def _diagnosed(run: Run) -> Diagnosis:
     from maple_parsl.runs import files
 
     outcome = run.outcome()
-    logs = [run.run_dir / name for name in ("log.txt", "scheduler.log")]
+    folder = run.fetched()
+    logs = [folder / name for name in ("log.txt", "scheduler.log")]
     sources = [LogSource(str(path), path=path) for path in logs if path.is_file()]
     return diagnose(
         sources,
         script=run.plan.script,
         accounting=_WORDS.get(outcome.state.value) if outcome is not None else None,
-        exit_record=files.read(run.run_dir / "exit.json"),
+        exit_record=files.read(folder / "exit.json"),
     )
 
 

@@ -89,7 +89,7 @@ def _run_folder(name: str) -> Path | None:
     from maple_parsl.runs.run import Run
 
     try:
-        return Run.open(name).run_dir
+        return Run.open(name).fetched()
     except MapleError:
         return None
 

@@ -24,7 +24,7 @@ def command(
     run = Run.open(run_id)
     if json:
         part = run.logs(offset)
-        emit_json({"run": run.id, "text": str(part), "offset": part.offset, "missing": missing(run.run_dir)})
+        emit_json({"run": run.id, "text": str(part), "offset": part.offset, "missing": missing(run.files)})
         return 0
     if follow:
         from maple_parsl.cli.follow import detached, follow_log
@@ -35,7 +35,7 @@ def command(
             detached(run)
             raise
         return 0
-    if why := missing(run.run_dir):
+    if why := missing(run.files):
         sys.stderr.write(f"{why}\n")
         return 0
     while part := run.logs(offset):

@@ -38,7 +38,10 @@ def _flag(help: str, name: str) -> Any:
 # Parameter name -> annotation. Names of request fields where nothing else is said below.
 _OPTIONS: Mapping[str, Any] = {
     "words": Annotated[
-        list[str] | None, typer.Argument(metavar="[MODEL] [PARADIGM] [SITE]", help="The three words; see --script.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL] [PARADIGM] [SITE]", help="The three words; or one argument: the request in plain words."
+        ),
     ],
     "model": _text("Model family, instead of the first word.", "--model"),
     "paradigm": _text("Parallel paradigm, instead of the second word.", "--paradigm"),
@@ -67,16 +70,27 @@ _OPTIONS: Mapping[str, Any] = {
     "python": _text("Python interpreter to call.", "--python", metavar="PATH"),
     "setup": _many("Shell line to run before the launch; repeat.", "--setup", metavar="LINE"),
     "env": _many("Variable for every process; repeat.", "--env", metavar="NAME=VALUE"),
+    "secret": _many(
+        "Variable that is written nowhere: from your shell, or a private FILE.", "--secret", metavar="NAME[=FILE]"
+    ),
+    "input": _many("File or folder the program reads; tested first; repeat.", "--input", metavar="PATH"),
     "cpus": _count("Cores per process.", "--cpus"),
     "memory": _text("Host memory per node, such as 64G.", "--memory"),
     "directive": _many("Scheduler option, as it stands behind #SBATCH or #PBS; repeat.", "--directive", metavar="OPT"),
     "launcher_arg": _many("Option for the site's launcher; repeat.", "--launcher-arg", metavar="OPT"),
     "exclusive": Annotated[bool | None, typer.Option("--exclusive/--no-exclusive", help="Whole nodes.")],
     "requeue": _flag("Start again after preemption, or at the walltime.", "--requeue"),
+    "preflight": _text(
+        "Test of the launch in the allocation: stop (default on several nodes), warn or off.", "--preflight"
+    ),
+    "watchdog": _text(
+        "Report a job that stands still for so long (log, metrics, heartbeat).", "--watchdog", metavar="TIME"
+    ),
+    "watchdog_action": _text("With --watchdog: report, or stop the job too.", "--watchdog-action"),
     "snapshot": _flag("Copy the working tree, so that later edits do not change the job.", "--snapshot"),
 }
 _FALSE = {"whole_gpus", "requeue", "snapshot"}
-_RENAMED = {"directive": "directives", "launcher_arg": "launcher_args"}
+_RENAMED = {"directive": "directives", "launcher_arg": "launcher_args", "input": "inputs"}
 _ENVIRONMENT = {
     "module": "modules",
     "bind": "binds",
@@ -104,7 +118,11 @@ def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
     mine = [parameter for name, parameter in own.items() if name != "request"]
 
     def verb(context: typer.Context, **values: Any) -> Any:
+        from maple_parsl.cli.words import words_of
+
         stated = {name: values.pop(name) for name in _OPTIONS}
+        if words := words_of(stated["words"]):
+            return _from_words(function, words, {**stated, "words": None}, context.meta.get(_ARGS, ()), values)
         return function(request=request_of(stated, context.meta.get(_ARGS, ())), **values)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
@@ -118,6 +136,29 @@ def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
     verb.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     verb.__doc__, verb.__name__ = function.__doc__, function.__name__
     return verb
+
+
+def _from_words(
+    function: Callable[..., Any], words: str, stated: Mapping[str, Any], args: Sequence[str], values: dict[str, Any]
+) -> Any:
+    """The verb on a request in words; what options state besides them wins."""
+    from maple_parsl.cli.words import answered, confirm, say, stated_fields
+    from maple_parsl.dialogue import UnansweredError
+
+    try:
+        found = answered(words, stated_fields(request_of(stated, args)))
+    except UnansweredError as error:
+        if not values.get("json"):
+            raise
+        from maple_parsl.cli.output import emit_json
+
+        emit_json(error.to_dict())
+        return error.exit_code
+    assert found.plan is not None
+    say(found, function.__name__)
+    if function.__name__ == "run" and not values.get("dry_run"):
+        confirm(found.plan, values)
+    return function(request=found.plan.request, **values)
 
 
 def request_of(stated: Mapping[str, Any], args: Sequence[str] = ()) -> Request:
@@ -135,7 +176,7 @@ def request_of(stated: Mapping[str, Any], args: Sequence[str] = ()) -> Request:
         field or name: value for name, field in _ENVIRONMENT.items() if (value := stated.get(name)) is not None
     }
     degrees = {name: stated[name] for name in _DEGREES if stated.get(name) is not None}
-    taken = {"words", "env", *_ENVIRONMENT, *_DEGREES, "model", "paradigm", "site"}
+    taken = {"words", "env", "secret", *_ENVIRONMENT, *_DEGREES, "model", "paradigm", "site"}
     for name, value in stated.items():
         if name not in taken and value is not None and value is not False:
             fields[_RENAMED.get(name, name)] = value
@@ -146,7 +187,16 @@ def request_of(stated: Mapping[str, Any], args: Sequence[str] = ()) -> Request:
         environment={k: tuple(v) if isinstance(v, list) else v for k, v in environment.items()} or None,
         parallelism=degrees or None,
         env=_variables(stated.get("env") or ()) or None,
+        secrets=_secrets(stated.get("secret") or ()) or None,
     )
+
+
+def _secrets(stated: Sequence[str]) -> dict[str, str | None]:
+    made: dict[str, str | None] = {}
+    for text in stated:
+        name, equals, file = text.partition("=")
+        made[name] = file if equals else None
+    return made
 
 
 def _words(stated: Mapping[str, Any]) -> dict[str, str]:

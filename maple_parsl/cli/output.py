@@ -23,7 +23,7 @@ __all__ = ["clean", "console", "emit_json"]
 
 def emit_json(value: Any) -> None:
     """Print one JSON object; models, dataclasses, paths and dates become what JSON has."""
-    sys.stdout.write(json.dumps(_jsonable(value), indent=2, ensure_ascii=True) + "\n")
+    sys.stdout.write(json.dumps(jsonable(value), indent=2, ensure_ascii=True) + "\n")
 
 
 def emit_bytes(value: bytes) -> None:
@@ -62,17 +62,18 @@ def console(*, stderr: bool = False, width: int | None = None) -> Console:
     )
 
 
-def _jsonable(value: Any) -> Any:
+def jsonable(value: Any) -> Any:
+    """A value as JSON has it: models, dataclasses, paths and dates become plain."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _jsonable(inner) for key, inner in value.items()}
+        return {str(key): jsonable(inner) for key, inner in value.items()}
     if isinstance(value, set | frozenset):
         value = sorted(value)
     if isinstance(value, list | tuple):
-        return [_jsonable(inner) for inner in value]
+        return [jsonable(inner) for inner in value]
     if isinstance(value, date):
         return value.isoformat()
     return str(value) if isinstance(value, PurePath) else value

@@ -26,6 +26,7 @@ def plan(
     map: Annotated[bool, typer.Option("--map", help="Only who runs where: node, rank, device, cores.")] = False,
     why: Annotated[bool, typer.Option("--why", help="Only where each value comes from, with its source.")] = False,
     map_svg: Annotated[Path | None, typer.Option("--map-svg", help="Save that map as an SVG file.")] = None,
+    diff: Annotated[str | None, typer.Option("--diff", help="What changed since run ID.", metavar="ID")] = None,
     json: Json = False,
 ) -> int:
     """Say exactly what a launch would be: script, shape, cost, and where each value comes from."""
@@ -33,6 +34,8 @@ def plan(
     from maple_parsl.cli.output import emit_bytes
 
     made = api.plan(request=request)
+    if diff is not None:
+        return show_changes(diff, made, json)
     if out is not None:
         _write(made, out)
     if map_svg is not None:
@@ -61,6 +64,21 @@ def plan(
     if out is not None and not json:
         sys.stderr.write(f"written to {out}: submit job.sh from that folder's file system\n")
     return 4 if any(finding.severity == "error" for finding in made.findings) else 0
+
+
+def show_changes(earlier: str, made: Plan, json: bool) -> int:
+    """Print what changed since an earlier run."""
+    from maple_parsl.cli.output import clean, emit_json
+    from maple_parsl.runs.changes import changes
+    from maple_parsl.runs.run import Run
+
+    run = Run.open(earlier)
+    found = changes(run.plan, made)
+    if json:
+        emit_json({"since": run.id, "stated": found.stated, "script": found.script})
+    else:
+        print(f"since run {run.id}:\n{clean(str(found))}")
+    return 0
 
 
 def _show(made: Plan, map: bool, why: bool) -> None:

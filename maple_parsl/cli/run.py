@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maple_parsl.cli.options import Json, LaunchCommand, launch_options
+from maple_parsl.errors import RequestError
 
 if TYPE_CHECKING:
     from maple_parsl.plan import Plan
@@ -33,43 +35,111 @@ def run(
     run_root: Annotated[
         str | None, typer.Option("--run-root", help="Folder for run directories, seen by all nodes.", metavar="DIR")
     ] = None,
+    via: Annotated[
+        str | None,
+        typer.Option("--via", help="The way to the site: here, globus, ssh, or with :ADDRESS.", metavar="WAY"),
+    ] = None,
     wait: Annotated[
         bool | None, typer.Option("--wait/--no-wait", help="Wait for the end (local: unless told not to).")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show the log while it is written.")] = False,
+    array: Annotated[
+        list[str] | None,
+        typer.Option("--array", help="One run per value: NAME=V1,V2 or NAME=0-9 or @FILE; repeat.", metavar="SPEC"),
+    ] = None,
+    parallel: Annotated[int | None, typer.Option("--parallel", help="Most runs of --array at a time.")] = None,
+    chain: Annotated[
+        int | None, typer.Option("--chain", help="So many jobs, each going on from the one before.", metavar="N")
+    ] = None,
+    until_done: Annotated[
+        bool, typer.Option("--until-done", help="Jobs one after the other until one succeeds (at most 8, or --chain).")
+    ] = False,
+    diff: Annotated[
+        str | None, typer.Option("--diff", help="Show first what changed since run ID.", metavar="ID")
+    ] = None,
+    after: Annotated[list[str] | None, typer.Option("--after", help="Start when run ID succeeded.")] = None,
+    after_any: Annotated[list[str] | None, typer.Option("--after-any", help="Start when run ID ended.")] = None,
     resubmit: Annotated[
         str | None, typer.Option("--resubmit", help="Submit run ID again, of which no job exists.", metavar="ID")
     ] = None,
     json: Json = False,
 ) -> int:
     """Launch, once. Exit code 10 with --wait or --follow: the run did not succeed."""
-    import maple_parsl.api as api
-
+    terms: dict[str, Any] = {
+        "yes": yes,
+        "max_node_hours": max_node_hours,
+        "force": force,
+        "run_root": run_root,
+        "after": after or (),
+        "after_any": after_any or (),
+    }
+    if array or chain or until_done:
+        if dry_run or here or resubmit or via or (array and (chain or until_done)):
+            raise RequestError(
+                "--array and --chain submit jobs here; leave out --dry-run, --here, --via, --resubmit and the other"
+            )
+        terms |= {"ask": None if json else asker(), "show": _shower(diff, json)}
+        return _several(request, array, parallel, chain, terms, bool(wait or follow), json)
+    if parallel is not None:
+        raise RequestError("--parallel goes with --array")
     if resubmit is not None:
         from maple_parsl.runs.run import Run
 
-        started = Run.open(resubmit).resubmit()
-    else:
-        started = api.run(
-            request=request,
-            dry_run=dry_run,
-            yes=yes,
-            max_node_hours=max_node_hours,
-            here=here,
-            force=force,
-            run_root=run_root,
-            ask=None if json else _asker(),
-            show=None if json else _show,
-        )
-    if dry_run and resubmit is None:
+        return _attended(Run.open(resubmit).resubmit(), wait, follow, json)
+    return launch(request, json=json, wait=wait, follow=follow, dry_run=dry_run, diff=diff, here=here, via=via, **terms)
+
+
+def launch(
+    request: Request,
+    *,
+    json: bool,
+    wait: bool | None,
+    follow: bool,
+    dry_run: bool,
+    diff: str | None = None,
+    **terms: Any,
+) -> int:
+    """Launch a request and stay with it as far as was asked; ``terms`` are those of :func:`maple_parsl.run`."""
+    import maple_parsl.api as api
+
+    ask = None if json else asker()
+    started = api.run(request=request, dry_run=dry_run, ask=ask, show=_shower(diff, json), **terms)
+    if dry_run:
         return _rehearsed(started, json)
+    return _attended(started, wait, follow, json)
+
+
+def _attended(started: Run, wait: bool | None, follow: bool, json: bool) -> int:
     stay = follow or (wait if wait is not None else started.summary.scheduler == "none" and not json)
     if not stay:
-        return _submitted(started, json)
-    return _followed(started, follow, json)
+        return submitted(started, json)
+    return followed(started, follow, json)
 
 
-def _asker() -> Any:
+def _several(
+    request: Request,
+    array: list[str] | None,
+    parallel: int | None,
+    links: int | None,
+    terms: dict[str, Any],
+    wait: bool,
+    json: bool,
+) -> int:
+    import maple_parsl.api as api
+    from maple_parsl.cli import sweep
+
+    if array:
+        group = api.map(sweep.combinations(array), request=request, parallel=parallel, **terms)
+    else:
+        group = api.chain(links, request=request, **terms)
+    if wait:
+        return sweep.ended(group, json)
+    sweep.show(group, json)
+    return 0
+
+
+def asker() -> Any:
+    """How a person at a terminal is asked; None where nobody is there."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
 
@@ -81,6 +151,25 @@ def _asker() -> Any:
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     return ask
+
+
+def _shower(diff: str | None, json: bool) -> Callable[[Plan], None] | None:
+    if json:
+        return None
+    if diff is None:
+        return _show
+    from maple_parsl.runs.run import Run
+
+    run = Run.open(diff)
+
+    def show(plan: Plan) -> None:
+        from maple_parsl.cli.output import clean
+        from maple_parsl.runs.changes import changes
+
+        _show(plan)
+        sys.stderr.write(clean(f"since run {run.id}:\n{changes(run.plan, plan)}\n"))
+
+    return show
 
 
 def _show(plan: Plan) -> None:
@@ -100,11 +189,12 @@ def _rehearsed(run: Run, json: bool) -> int:
             {"run": run.id, "job_id": None, "state": "not_submitted", "run_dir": str(run.run_dir), "dry_run": True}
         )
     else:
-        print(f"nothing was submitted; the script is {run.run_dir}/script.sh")
+        print(f"nothing was submitted; the script is {run.script}")
     return 0
 
 
-def _submitted(run: Run, json: bool) -> int:
+def submitted(run: Run, json: bool) -> int:
+    """Say what was submitted."""
     status = run.status()
     if json:
         from maple_parsl.cli.output import emit_json
@@ -115,7 +205,8 @@ def _submitted(run: Run, json: bool) -> int:
     return 0
 
 
-def _followed(run: Run, follow: bool, json: bool) -> int:
+def followed(run: Run, follow: bool, json: bool) -> int:
+    """Wait for the end and print it; 0 when the run succeeded, else 10."""
     from maple_parsl.cli.follow import attend, detached
 
     if not json:
@@ -133,9 +224,19 @@ def _followed(run: Run, follow: bool, json: bool) -> int:
         from maple_parsl.cli.output import clean
 
         print(clean(str(outcome)))
+        _print_sync(run)
         if not outcome.ok and not follow:
             _print_end(run)
     return 0 if outcome.ok else 10
+
+
+def _print_sync(run: Run) -> None:
+    """How to send on what the run kept back for want of a network."""
+    from maple_parsl.cli.output import clean
+    from maple_parsl.runs.sync import command
+
+    if line := command(run):
+        print(f"the nodes reach no network; to send on what was logged: {clean(line)}")
 
 
 def _print_end(run: Run, lines: int = 12) -> None:

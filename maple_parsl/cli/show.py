@@ -45,7 +45,7 @@ def facts() -> Table:
 def print_plan(screen: Console, plan: Plan) -> None:
     """The plan on one page: shape, cost, launch."""
     from maple_parsl.runs.cost import Cost
-    from maple_parsl.script.render import launch_line
+    from maple_parsl.script.launch_line import tree
 
     shape = plan.shape
     world = f"{shape.world_size} process{'es' if shape.world_size > 1 else ''}"
@@ -58,7 +58,7 @@ def print_plan(screen: Console, plan: Plan) -> None:
     )
     if plan.scheduler != "none":
         table.add_row("cost", clean(str(Cost.of(plan))))
-    table.add_row("starts", clean(launch_line(plan)))
+    table.add_row("starts", clean(tree(plan)))
     screen.print(table)
     screen.print()
 
@@ -66,7 +66,9 @@ def print_plan(screen: Console, plan: Plan) -> None:
 # Parts of a script that are the same in every one: the line before them, and the line after.
 _FIXED = (
     ("# --- Bookkeeping", "maple_claim"),
+    ('maple_put "$MAPLE_SAMPLE"', "MAPLE_END_OF_SAMPLE"),
     ('maple_put "$MAPLE_RUN_DIR/bin/task.sh"', "MAPLE_END_OF_TASK"),
+    ('maple_put "$MAPLE_RUN_DIR/bin/preflight.py"', "MAPLE_END_OF_PREFLIGHT"),
 )
 
 
@@ -125,6 +127,8 @@ def print_findings(screen: Console, findings: Iterable[Finding]) -> None:
 
 def print_status(screen: Console, status: Status, extra: dict[str, str] | None = None) -> None:
     """One run's state, in full."""
+    from maple_parsl.runs.words import findings, still
+
     table = facts()
     state = status.state.value
     table.add_row("run", status.id)
@@ -143,6 +147,11 @@ def print_status(screen: Console, status: Status, extra: dict[str, str] | None =
         table.add_row("hosts", clean(status.hosts))
     if status.attempt > 1:
         table.add_row("attempt", str(status.attempt))
+    if status.preflight:
+        found = "; ".join(findings(status.preflight))
+        table.add_row("preflight", clean(f"{status.preflight.get('verdict')}{f': {found}' if found else ''}"))
+    if status.watchdog:
+        table.add_row("watchdog", clean(still(status.watchdog)), style="bold red")
     for name, value in (extra or {}).items():
         table.add_row(name, clean(value))
     if status.asked_at and not status.state.final:

@@ -21,9 +21,17 @@ def command(
         from maple_parsl.cli.runs import list_runs
 
         return list_runs(everything=False, site=None, json=json)
+    from maple_parsl.runs.group import Group
     from maple_parsl.runs.run import Run
+    from maple_parsl.runs.store import Store
 
-    return show(Run.open(run_id), json)
+    store = Store()
+    if run_id not in store.ids() and store.members(run_id)[1]:
+        from maple_parsl.cli import sweep
+
+        sweep.show(Group.open(run_id, store), json)
+        return 0
+    return show(Run.open(run_id, store), json)
 
 
 def show(run: Run, json: bool) -> int:
@@ -38,6 +46,9 @@ def show(run: Run, json: bool) -> int:
     from maple_parsl.cli.output import console
     from maple_parsl.cli.show import figures as rows
     from maple_parsl.cli.show import print_status
+    from maple_parsl.runs.sync import command
 
     print_status(console(), status, rows(figures))
+    if status.state.final and (line := command(run)):
+        console().print(f"to send on what was logged: {line}", markup=False, overflow="fold")
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from maple_parsl.compose import environment, launch, shape, target
+from maple_parsl.compose import environment, launch, preflight, shape, target
 from maple_parsl.compose.context import Context, SiteOrigin, Target
 from maple_parsl.compose.directives import directives, lead_seconds
 from maple_parsl.errors import ComposeError, UnknownNameError
@@ -66,6 +66,7 @@ def compose(
         )
     if context.problems:
         raise ComposeError(context.problems)
+    placed = shape.placement(chosen, form)
     hours = nodes * request.walltime.hours if request.walltime else None
     queue = chosen.queue.name if chosen.queue else request.queue
     return Plan(
@@ -94,12 +95,13 @@ def compose(
         exports=exports,
         rendezvous=_rendezvous(context),
         launch=tree,
-        placement=shape.placement(chosen, form),
+        placement=placed,
         requeue=request.requeue,
         lead_seconds=lead_seconds(context),
         warns_itself=not site.scheduler.signal and site.scheduler.kind != "none",
         poll_seconds=site.scheduler.poll_seconds,
         miniapp=request.script is None,
+        preflight=preflight.preflight(context, tree, paradigm, form, placed),
         provenance=context.provenance,
         findings=tuple(context.findings),
     )
@@ -140,7 +142,18 @@ def _required(context: Context) -> None:
     if request.account:
         context.note("account", "stated", "stated in the request")
     elif account:
-        context.note("account", "configured", "your default account for this site")
+        origin = context.site_origin("defaults.account")
+        if origin and origin.layer in ("group", "project"):
+            context.note("account", "configured", f"of the {origin.layer} file {origin.file}")
+            context.finding(
+                "shared-account",
+                "ACCOUNT_PARTITION",
+                "warning",
+                f"the job is charged to {account}, which the {origin.layer} file {origin.file} sets",
+                fix="state --account, or set your own in your site file",
+            )
+        else:
+            context.note("account", "configured", "your default account for this site")
     if account and scheduler.account_pattern:
         import re
 
@@ -251,4 +264,5 @@ def _rendezvous(context: Context) -> Rendezvous:
 
 def _title(request: Request, paradigm: str, nodes: int, devices: int, site: Site) -> str:
     what = request.model or (request.script or "").rsplit("/", 1)[-1]
+    what = f"preflight of {what}" if request.preflight == "only" else what
     return f"{what} {paradigm} on {nodes} node{'s' if nodes > 1 else ''} x {devices} at {site.title}"

@@ -137,7 +137,7 @@ def _limits(context: Context, target: Target, account: str, queue: str, walltime
     made: list[Directive] = []
     chosen = request.account or site.defaults.account
     if chosen:
-        origin = stated() if request.account else Origin(layer="configured", why="your default account here")
+        origin = context.provenance.get("account") or stated()
         made.append(Directive(option=f"{account}{chosen}", origin=origin))
     if target.queue or request.queue:
         entry = target.queue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from maple_parsl.compose import secrets
 from maple_parsl.compose.context import Context, Target, stated
 from maple_parsl.plan import Export, Origin, Shape, Step
 from maple_parsl.shell import path, quote, word
@@ -13,7 +14,10 @@ if TYPE_CHECKING:
     from maple_parsl.template import Template
 
 LAUNCH_SETS = frozenset("RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK MASTER_ADDR MASTER_PORT".split())
+# So that a program does not wait for a network that is not there; docs.wandb.ai, huggingface.co/docs/huggingface_hub.
+_OFFLINE = {"WANDB_MODE": "offline", "HF_HUB_OFFLINE": "1"}
 _CONDA_HOOK = 'eval "$(conda shell.bash hook)"'
+_CONDA_PATH = 'command -v conda >/dev/null 2>&1 || PATH="${CONDA_EXE:+${CONDA_EXE%/*}:}$PATH"'
 _NO_MODULE = "command -v module >/dev/null 2>&1 || . /etc/profile"
 
 
@@ -77,6 +81,8 @@ def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
                 origin=context.fact(f"{where}.network_prepend", facts, "the network plugin of the collectives"),
             )
         )
+    steps += secrets.steps(context)
+    steps += secrets.inputs(context)
     for line in request.setup:
         _refuse_broken(context, line)
         steps.append(Step(line=line, origin=stated()))
@@ -84,6 +90,9 @@ def setup(context: Context, target: Target, shape: Shape) -> tuple[Step, ...]:
     if activate is not None and all(step.line != _CONDA_HOOK for step in steps[:activate]):
         hook = Origin(layer="maple", why="a job's shell has no conda function of its own")
         steps.insert(activate, Step(line=_CONDA_HOOK, origin=hook))
+        if not facts.conda:
+            found = Origin(layer="maple", why="a shell that read no start-up files has no conda on its path")
+            steps.insert(activate, Step(line=_CONDA_PATH, origin=found))
     if any(step.line.startswith("module ") for step in steps):
         guard = Origin(layer="maple", why="a job sent from a bare shell has no module command yet")
         steps.insert(0, Step(line=_NO_MODULE, origin=guard))
@@ -140,6 +149,11 @@ def exports(context: Context, target: Target, template: Template, shape: Shape) 
     if kind.torch_device == "cpu" and (template.framework == "deepspeed" or request.paradigm == "zero"):
         why = "DeepSpeed looks for GPUs unless it is told otherwise"
         put("DS_ACCELERATOR", "cpu", Origin(layer="computed", why=why))
+    if facts.outbound == "none":
+        offline = context.fact(f"{where}.outbound", facts, "compute nodes here reach no network")
+        for name, value in _OFFLINE.items():
+            if name not in request.env:
+                put(name, value, offline)
     threads = _threads(shape, template)
     if threads:
         why = "one thread pool per process, not one per core of the node for each"

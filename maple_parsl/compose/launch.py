@@ -25,7 +25,7 @@ _SOFTWARE = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
 # What the watching wrapper needs in every process.
 _RUN_VARIABLES = (
     "MASTER_ADDR MASTER_PORT MAPLE_RUN_ID MAPLE_RUN_DIR MAPLE_JOB_ID MAPLE_ATTEMPT MAPLE_ATTEMPT_DIR MAPLE_RESUME"
-    " MAPLE_TASK MAPLE_START MAPLE_TASKS MAPLE_LOCAL_SIZE MAPLE_RANK_VARS MAPLE_LOCAL_VARS MAPLE_SIZE_VARS"
+    " MAPLE_TASK MAPLE_TASKS MAPLE_LOCAL_SIZE MAPLE_RANK_VARS MAPLE_LOCAL_VARS MAPLE_SIZE_VARS"
     " MAPLE_NODE_VARS MAPLE_ONE_DEVICE MAPLE_VISIBLE_NAME MAPLE_VISIBLE_DEVICES MAPLE_POLL_LIMIT"
 ).split()
 
@@ -54,7 +54,7 @@ def launch(
         words = _launcher(context, target, shape, facts, command, dialect, per_node, carried)
         words = _with_user_options(context, words)
     values: dict[str, Word | str | None] = {
-        "python": _python(context),
+        "python": interpreter(context),
         "nodes": str(shape.nodes),
         "devices": str(shape.devices),
         "world_size": str(shape.world_size),
@@ -142,10 +142,16 @@ def _carried(context: Context, template: Template, exports: tuple[str, ...]) -> 
         "CONDA_PREFIX": software.conda,
         "MAPLE_MINIAPP": context.request.script is None,
         "MAPLE_HOSTFILE": any("{hostfile}" in text for text in template.command),
+        "MAPLE_SAMPLE": context.request.watchdog is not None,
         "MAPLE_RUN_BIND": software.engine == "podman-hpc",
     }
+    if context.request.secrets and template.style == "runner":
+        context.problems.append(
+            f"template {template.name} hands variables to other nodes in a file, where a secret must not stand; choose"
+            " another, such as torchrun"
+        )
     needed = tuple(name for name, wanted in more.items() if wanted)
-    return tuple(dict.fromkeys((*_SOFTWARE, *needed, *_RUN_VARIABLES, *exports)))
+    return tuple(dict.fromkeys((*_SOFTWARE, *needed, *context.request.secrets, *_RUN_VARIABLES, *exports)))
 
 
 def _binding(target: Target, shape: Shape) -> str | None:
@@ -207,7 +213,8 @@ def _fill(text: str, values: dict[str, Word | str | None]) -> Word:
     return text
 
 
-def _python(context: Context) -> Word:
+def interpreter(context: Context) -> Word:
+    """The Python of the program's environment."""
     return path(context.request.environment.python or "python3")
 
 
@@ -219,7 +226,7 @@ def _program(
     values: dict[str, Word | str | None],
 ) -> tuple[Word, ...]:
     request = context.request
-    python: tuple[Word, ...] = (_python(context),)
+    python: tuple[Word, ...] = (interpreter(context),)
     if request.script is not None:
         script = request.script
         if not script.endswith(".py"):

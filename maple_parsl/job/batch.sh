@@ -35,10 +35,15 @@ maple_claim() {
   MAPLE_STARTED=$(date +%s)
   printf '{"job_id":"%s","attempt":%d,"host":"%s","started":%d}\n' \
     "$MAPLE_JOB_ID" "$MAPLE_ATTEMPT" "$(uname -n)" "$MAPLE_STARTED" | maple_put "$MAPLE_RUN_DIR/started.json"
-  trap 'maple_stop 143 terminated "ended from outside before the launch"' TERM INT HUP
   MAPLE_EARLY='' # the walltime may be near before the launch is
-  trap 'MAPLE_EARLY=USR1' USR1
+  maple_before_launch
   trap 'maple_unfinished $?' EXIT
+}
+
+maple_before_launch() { # signals while nothing is launched
+  MAPLE_LAUNCHER_PID='' MAPLE_TIMER_PID='' MAPLE_LIMIT_PID='' MAPLE_WATCH_PID='' MAPLE_LIMIT=0
+  trap 'maple_stop 143 terminated "ended from outside before the launch"' TERM INT HUP
+  trap 'MAPLE_EARLY=USR1' USR1
 }
 
 maple_unfinished() { # maple_unfinished STATUS: the shell ends, and nothing above it has written the record
@@ -57,11 +62,13 @@ maple_unfinished() { # maple_unfinished STATUS: the shell ends, and nothing abov
 }
 
 maple_record() { # maple_record CODE REASON: the exit record
-  local failure=null
+  local failure=null verdict=null stalled=null
+  [ -s "$MAPLE_ATTEMPT_DIR/stalled.json" ] && stalled=$(head -n 1 "$MAPLE_ATTEMPT_DIR/stalled.json")
   [ -s "$MAPLE_ATTEMPT_DIR/failure.json" ] && failure=$(head -n 1 "$MAPLE_ATTEMPT_DIR/failure.json")
-  printf '{"format":1,"job_id":"%s","attempt":%d,"code":%d,"reason":"%s","signal":%s,"first_failure":%s,"started":%d,"ended":%d,"hosts":"%s"}\n' \
+  [ -s "$MAPLE_ATTEMPT_DIR/verdict.json" ] && verdict=$(head -n 1 "$MAPLE_ATTEMPT_DIR/verdict.json")
+  printf '{"format":1,"job_id":"%s","attempt":%d,"code":%d,"reason":"%s","signal":%s,"first_failure":%s,"preflight":%s,"watchdog":%s,"started":%d,"ended":%d,"hosts":"%s"}\n' \
     "$MAPLE_JOB_ID" "$MAPLE_ATTEMPT" "$1" "$2" "$([ "$1" -gt 128 ] && echo $(($1 - 128)) || echo null)" \
-    "$failure" "$MAPLE_STARTED" "$(date +%s)" "$MAPLE_HOSTS" | maple_put "$MAPLE_RUN_DIR/exit.json"
+    "$failure" "$verdict" "$stalled" "$MAPLE_STARTED" "$(date +%s)" "$MAPLE_HOSTS" | maple_put "$MAPLE_RUN_DIR/exit.json"
 }
 
 maple_stop() { # maple_stop CODE REASON TEXT: the launch cannot go on
@@ -133,6 +140,18 @@ maple_launch() {
     (trap - TERM INT HUP USR1; sleep "$MAPLE_TIMER"; kill -s USR1 $$) &
     MAPLE_TIMER_PID=$!
   fi
+  if [ "$MAPLE_LIMIT" -gt 0 ]; then # seconds after which it is ended
+    (
+      trap - TERM INT HUP USR1
+      sleep "$MAPLE_LIMIT"
+      kill -s TERM "$MAPLE_LAUNCHER_PID" && sleep 10 && kill -s KILL "$MAPLE_LAUNCHER_PID"
+    ) >/dev/null 2>&1 &
+    MAPLE_LIMIT_PID=$!
+  fi
+  if [ "$MAPLE_LIMIT" -eq 0 ] && declare -F maple_watch >/dev/null; then
+    maple_watch &
+    MAPLE_WATCH_PID=$!
+  fi
   while :; do
     MAPLE_TOLD=''
     wait "$MAPLE_LAUNCHER_PID"
@@ -146,13 +165,47 @@ maple_launch() {
     [ "$again" -eq 127 ] || MAPLE_CODE=$again
   fi
   trap - USR1
-  [ -z "${MAPLE_TIMER_PID:-}" ] || kill "$MAPLE_TIMER_PID" 2>/dev/null
+  [ -z "$MAPLE_TIMER_PID" ] || kill "$MAPLE_TIMER_PID" 2>/dev/null
+  [ -z "$MAPLE_WATCH_PID" ] || kill "$MAPLE_WATCH_PID" 2>/dev/null
+  [ -z "$MAPLE_LIMIT_PID" ] || kill "$MAPLE_LIMIT_PID" 2>/dev/null
+}
+
+# The launch once, with a test in the program's place. What it finds goes into the exit record; only "stop" ends the
+# job, and only where the test found that this launch cannot train. That it says nothing is no such finding.
+maple_preflight() { # maple_preflight stop|warn|only SECONDS COMMAND...
+  local action=$1 timer=$MAPLE_TIMER verdict
+  MAPLE_LIMIT=$2 MAPLE_TIMER=0
+  shift 2
+  maple_launch "$@"
+  [ -z "$MAPLE_ENDED_BY" ] || maple_finish
+  maple_before_launch
+  if [ "$timer" -gt 0 ]; then
+    MAPLE_TIMER=$((timer - $(date +%s) + MAPLE_STARTED))
+    [ "$MAPLE_TIMER" -gt 0 ] || MAPLE_TIMER=1
+  fi
+  [ ! -e "$MAPLE_ATTEMPT_DIR/limit" ] || MAPLE_EARLY=USR1
+  rm -rf "$MAPLE_ATTEMPT_DIR/failed" "$MAPLE_ATTEMPT_DIR/failure.json" # of the test, not of the training
+  find "$MAPLE_ATTEMPT_DIR/preflight" -name '*.json' -exec cat {} + 2>/dev/null | maple_put "$MAPLE_ATTEMPT_DIR/ranks.jsonl"
+  rm -rf "$MAPLE_ATTEMPT_DIR/preflight"
+  if [ ! -s "$MAPLE_ATTEMPT_DIR/verdict.json" ]; then
+    maple_say "the preflight ended with code $MAPLE_CODE and told nothing"
+    printf '{"verdict":"none","findings":[{"class":"PREFLIGHT","severity":"note","message":"%s"}]}\n' \
+      "the preflight ended with code $MAPLE_CODE and told nothing" | maple_put "$MAPLE_ATTEMPT_DIR/verdict.json"
+  fi
+  verdict=$(sed -n 's/^{"verdict": *"\([a-z]*\)".*/\1/p' "$MAPLE_ATTEMPT_DIR/verdict.json")
+  case $action-$verdict in
+    stop-stop) maple_stop 76 preflight "the preflight found that this launch cannot train" ;;
+    only-pass | only-warn) maple_stop 0 'done' "the preflight has passed" ;;
+    only-*) maple_stop 76 preflight "the preflight has not passed" ;;
+  esac
 }
 
 maple_finish() {
   local reason=failed
   if [ -n "$MAPLE_ENDED_BY" ]; then
     MAPLE_CODE=143 reason=terminated
+  elif [ -e "$MAPLE_ATTEMPT_DIR/stop" ]; then
+    MAPLE_CODE=77 reason=stalled
   elif [ "$MAPLE_CODE" -eq 0 ]; then
     reason='done'
   elif [ -s "$MAPLE_ATTEMPT_DIR/failure.json" ]; then

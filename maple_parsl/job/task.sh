@@ -9,6 +9,16 @@ set -u
 
 say() { printf 'maple: %s\n' "$*" >&2; }
 
+refuse() { # refuse CLASS TEXT: what is wrong with the launch, for the exit record too; the first who speaks is heard
+  say "$2"
+  note=$MAPLE_ATTEMPT_DIR/verdict.$(uname -n).$$
+  printf '{"verdict":"stop","findings":[{"class":"%s","severity":"error","message":"%s"}]}\n' "$1" "$2" >"$note" &&
+    ln "$note" "$MAPLE_ATTEMPT_DIR/verdict.json" 2>/dev/null || [ -e "$MAPLE_ATTEMPT_DIR/verdict.json" ] ||
+    mv -f "$note" "$MAPLE_ATTEMPT_DIR/verdict.json" # no hard links here
+  rm -f "$note"
+  exit 78
+}
+
 first_set() { # first_set NAMES: value of the first variable of the list that is set
   value=
   for name in $1; do
@@ -21,15 +31,12 @@ first_set() { # first_set NAMES: value of the first variable of the list that is
 mode=$1
 shift
 if [ "$mode" != worker ]; then
-  first_set "$MAPLE_RANK_VARS" || {
-    say "the launcher set none of: $MAPLE_RANK_VARS (is this started by the launcher the script names?)"
-    exit 78
-  }
+  first_set "$MAPLE_RANK_VARS" ||
+    refuse MPI_PMI "the launcher set none of: $MAPLE_RANK_VARS (is this started by the launcher the script names?)"
   place=$value
   # Under a launcher that does not know it is in a parallel job, each process believes to be alone.
   if first_set "$MAPLE_SIZE_VARS" && [ "$value" != "$MAPLE_TASKS" ]; then
-    say "process $place sees $value processes where the launch has $MAPLE_TASKS"
-    exit 78
+    refuse LAUNCHER_TASK_MISMATCH "process $place sees $value processes where the launch has $MAPLE_TASKS"
   fi
   if [ "$mode" = device ]; then
     RANK=$place
@@ -101,6 +108,9 @@ if [ "${MAPLE_POLL_LIMIT:-0}" = 1 ] && [ "$mode" != worker ]; then
       sleep 5
     done
   ) &
+fi
+if [ -n "${MAPLE_SAMPLE:-}" ] && [ "$mode" != node ]; then
+  (trap - USR1 TERM INT; exec sh "$MAPLE_SAMPLE" "$child") </dev/null >/dev/null 2>&1 &
 fi
 while :; do
   asked=

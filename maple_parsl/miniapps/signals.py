@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import signal
 from types import FrameType
 
@@ -18,6 +19,7 @@ class SignalFlags:
     def install(self) -> None:
         """Takes over both signals, for the main thread."""
         signal.signal(signal.SIGUSR1, self._note)
+        faulthandler.register(signal.SIGUSR2)  # a watchdog asks where this process is
         signal.signal(signal.SIGTERM, self._note)
 
     def _note(self, number: int, _frame: FrameType | None) -> None:

@@ -159,13 +159,18 @@ def reads_as_shell(script: Script) -> bool:
     shebang = script.format.shebang
     if shebang is not None and not shebang.late:
         return re.search(r"python|perl|ruby|node|lua|julia", shebang.text) is None
-    return sum(_PYTHON.match(text) is not None for text in script.rows) < 3
+    inside = _documents(script)
+    return sum(_PYTHON.match(text) is not None for at, text in enumerate(script.rows, 1) if at not in inside) < 3
 
 
 def documents(subject: Subject) -> set[int]:
     """Lines that are the text of a here-document."""
+    return _documents(subject.script)
+
+
+def _documents(script: Script) -> set[int]:
     inside: set[int] = set()
-    for document in subject.script.heredocs:
+    for document in script.heredocs:
         start = document.place.line
         inside.update(range(start, start + document.text.count("\n") + 1))
     return inside

@@ -30,6 +30,8 @@ def _hooked(subject: Subject, before: Step) -> bool:
     for command in subject.script.commands:
         if command.place == before.place:
             break  # commands are in the order they run
+        if command.context != before.context:
+            continue  # in a process of its own
         text = " ".join(texts(command)) + row(subject, command.place)
         if command.name in ("source", ".", "eval") and ("source conda activate" not in text):
             return True

@@ -20,7 +20,7 @@ class Cost:
 
     Attributes:
         node_hours: nodes x walltime; None where no walltime was stated as such.
-        charge: node-hours charged per node-hour in this queue; None where unknown.
+        charge: node-hours charged per node-hour in this queue; None where unknown. jobs: how many of them.
     """
 
     account: str | None
@@ -29,18 +29,21 @@ class Cost:
     walltime: str | None
     node_hours: float | None
     charge: float | None
+    jobs: int = 1
 
     @classmethod
-    def of(cls, plan: Plan) -> Cost:
-        """The cost of a plan."""
+    def of(cls, plan: Plan, jobs: int = 1) -> Cost:
+        """The cost of a plan that is run so many times."""
         walltime = str(plan.walltime) if plan.walltime else None
-        return cls(plan.account, plan.queue, plan.shape.nodes, walltime, plan.node_hours, plan.charge)
+        hours = None if plan.node_hours is None else plan.node_hours * jobs
+        return cls(plan.account, plan.queue, plan.shape.nodes, walltime, hours, plan.charge, jobs)
 
     def __str__(self) -> str:
         where = ", ".join(
             f"{what} {value}" for what, value in (("account", self.account), ("queue", self.queue)) if value
         )
         nodes = f"{self.nodes} node{'s' if self.nodes > 1 else ''}"
+        nodes = f"{self.jobs} runs x {nodes}" if self.jobs > 1 else nodes
         if self.node_hours is None:
             amount = f"{nodes} for a time that Maple was not told"
         else:
@@ -56,22 +59,34 @@ def check(
     max_node_hours: float | None = None,
     yes: bool = False,
     ask: Callable[[str], bool] | None = None,
+    jobs: int = 1,
 ) -> None:
     """Refuse what is above the limit; have a person confirm what is above the threshold.
 
     Args:
         max_node_hours: limit of this submission; the lower of it and the site file's counts.
         yes: confirmed already. ask: puts the question to a person; None where nobody is there.
+        jobs: how many runs of the plan are asked for.
 
     Raises:
         LimitError: above the limit, or not confirmed.
         RequestError: ``max_node_hours`` is no amount.
     """
+    if plan.scheduler != "none":
+        confirm(Cost.of(plan, jobs), defaults, max_node_hours=max_node_hours, yes=yes, ask=ask)
+
+
+def confirm(
+    cost: Cost,
+    defaults: Defaults,
+    *,
+    max_node_hours: float | None = None,
+    yes: bool = False,
+    ask: Callable[[str], bool] | None = None,
+) -> None:
+    """As :func:`check`, for a cost that is known already."""
     if max_node_hours is not None and not (math.isfinite(max_node_hours) and max_node_hours >= 0):
         raise RequestError(f"max_node_hours is {max_node_hours}; state a number of node-hours, 0 or more")
-    if plan.scheduler == "none":
-        return
-    cost = Cost.of(plan)
     limits = [limit for limit in (max_node_hours, defaults.max_node_hours) if limit is not None]
     if limits and (cost.node_hours is None or cost.node_hours > min(limits)):
         raise LimitError(

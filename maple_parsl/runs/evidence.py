@@ -27,7 +27,10 @@ class Exit:
 
     Attributes:
         code: the exit code; the first failing process's own where one is known.
-        reason: ``done``, ``failed``, ``terminated`` (by a signal), ``setup`` or ``allocation``.
+        reason: ``done``, ``failed``, ``terminated`` (by a signal), ``setup``, ``allocation``, ``preflight``,
+            ``stalled`` or ``skipped`` (a job of a chain that had nothing left to do).
+        preflight: the verdict on the launch, with its findings, where one was given.
+        watchdog: what stood still, and the slowest rank, where a watchdog spoke.
         first_failure: rank, local_rank, node_rank, host, code and time of the process that failed first.
         hosts: the scheduler's host list.
     """
@@ -41,6 +44,8 @@ class Exit:
     started: float
     ended: float
     hosts: str
+    preflight: dict[str, Any] | None = None
+    watchdog: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class Evidence:
         exit: the exit record of the latest attempt; earlier attempts are not the outcome.
         earlier: the exit record of an attempt before the latest.
         told_limit: the job was told that its walltime is near. asked_requeue: it asked to be queued again.
+        preflight: the verdict on the launch of the latest attempt, also while that runs. watchdog: its report.
         notes: files that cannot be read.
     """
 
@@ -63,6 +69,8 @@ class Evidence:
     earlier: Exit | None = None
     told_limit: bool = False
     asked_requeue: bool = False
+    preflight: dict[str, Any] | None = None
+    watchdog: dict[str, Any] | None = None
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -94,6 +102,8 @@ def gather(run_dir: Path) -> Evidence:
         earlier=earlier,
         told_limit=(marks / "limit").exists(),
         asked_requeue=(marks / "requeued").exists(),
+        preflight=_read(marks / "verdict.json", notes) if attempt else None,
+        watchdog=_read(marks / "stalled.json", notes) if attempt else None,
         notes=tuple(notes),
     )
 
@@ -125,7 +135,8 @@ def _started(raw: dict[str, Any] | None) -> Started | None:
 def _exit(raw: dict[str, Any] | None) -> Exit | None:
     if raw is None:
         return None
-    first, signal = raw.get("first_failure"), raw.get("signal")
+    first, signal, verdict = raw.get("first_failure"), raw.get("signal"), raw.get("preflight")
+    stalled = raw.get("watchdog")
     try:
         return Exit(
             job_id=str(raw["job_id"]),
@@ -137,6 +148,8 @@ def _exit(raw: dict[str, Any] | None) -> Exit | None:
             started=float(raw["started"]),
             ended=float(raw["ended"]),
             hosts=str(raw.get("hosts", "")),
+            preflight=verdict if isinstance(verdict, dict) else None,
+            watchdog=stalled if isinstance(stalled, dict) else None,
         )
     except (KeyError, TypeError, ValueError):
         return None

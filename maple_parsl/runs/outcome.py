@@ -94,9 +94,16 @@ class Outcome:
 
 
 def conclude(
-    run_id: str, title: str, run_dir: str, nodes: int | None, found: Resolved, facts: Facts, evidence: Evidence
+    run_id: str,
+    title: str,
+    folder: Path,
+    run_dir: str,
+    nodes: int | None,
+    found: Resolved,
+    facts: Facts,
+    evidence: Evidence,
 ) -> Outcome:
-    """The outcome of a run whose state is final."""
+    """The outcome of a run whose state is final; ``folder`` is where its files are read."""
     record, job = found.exit, found.job
     first = record.first_failure if record else None
     started = record.started if record else evidence.started.started if evidence.started else None
@@ -117,7 +124,7 @@ def conclude(
         hosts=record.hosts if record else "",
         attempts=evidence.attempt,
         node_hours=hours,
-        metrics=metrics.read(Path(run_dir)),
+        metrics=metrics.read(folder),
         run_dir=run_dir,
         title=title,
     )

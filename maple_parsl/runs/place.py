@@ -45,9 +45,9 @@ def place(
     root = Path(os.path.abspath(root))
     if plan.scheduler != "none":
         if plan.shape.nodes > 1:
-            _visible_everywhere(root, site, "run directory", "--run-root (or MAPLE_RUN_ROOT)")
+            visible(root, site, "run directory", "--run-root (or MAPLE_RUN_ROOT)")
             if not plan.request.snapshot:
-                _visible_everywhere(cwd, site, "working directory", "cd to one, or --snapshot")
+                visible(cwd, site, "working directory", "cd to one, or --snapshot")
         directive_path(str(root), percent=plan.scheduler == "slurm")
     chosen = run_id or new_id()
     run_dir = root / chosen
@@ -68,7 +68,15 @@ def node_local(path: Path, extra: Iterable[str] = ()) -> str | None:
     return None
 
 
-def _visible_everywhere(path: Path, site: Site, what: str, remedy: str) -> None:
+def visible(path: Path, site: Site, what: str, remedy: str) -> None:
+    """Pass when all nodes see a place, as far as can be told.
+
+    Args:
+        what, remedy: for the message.
+
+    Raises:
+        RequestError: each node has that place for itself.
+    """
     stated = site.storage.node_local if site.storage else ()
     extra = [found for entry in stated if (found := os.path.expandvars(entry)).startswith("/") and found != "/"]
     prefix = node_local(path, extra)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from maple_parsl.errors import MapleError
 from maple_parsl.runs import process, submit
@@ -25,6 +25,14 @@ GRACE_ELSEWHERE = 300.0
 
 WITHOUT_INTENT = 60.0
 """Seconds that a client may take from recording a run to recording that it submits it."""
+
+
+@runtime_checkable
+class Withdrawing(Protocol):
+    """A scheduler that a submission may reach long after it was sent."""
+
+    def withdraw(self, name: str) -> bool:
+        """See :meth:`maple_parsl.runs.away.scheduler.AwayScheduler.withdraw`."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ class Recovery:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._asked: dict[str, float] = {}
+        self._asked: dict[str, tuple[float, list[JobInfo]]] = {}
 
     def submission(
         self,
@@ -81,10 +89,17 @@ class Recovery:
             return Submission(number, RunState.REFUSED, refusal=str(refused.get("message", "")))
         if entry.read(f"absent.{number}.json") is not None:
             return Submission(number, RunState.NOT_SUBMITTED)
-        return self._look(entry, number, entry.read(f"intent.{number}.json") or {}, scheduler, now)
+        intent = entry.read(f"intent.{number}.json") or {}
+        return self._look(entry, number, intent, scheduler, now, summary.element)
 
     def _look(
-        self, entry: Entry, number: int, intent: dict[str, Any], scheduler: Scheduler | None, now: float
+        self,
+        entry: Entry,
+        number: int,
+        intent: dict[str, Any],
+        scheduler: Scheduler | None,
+        now: float,
+        element: int | None,
     ) -> Submission:
         going = Submission(number, RunState.SUBMITTING)
         at, who = intent.get("at"), intent.get("process")
@@ -95,20 +110,35 @@ class Recovery:
             return going  # at it this moment
         if near and process.sender_of(entry.id) is not None:
             return going
-        if scheduler is None or now - self._asked.get(entry.id, 0.0) < self.seconds:
+        if scheduler is None:
             return going
-        self._asked[entry.id] = now
         name = str(intent.get("job_name") or f"maple-{entry.id}")
-        try:
-            jobs = scheduler.find([name]).get(name, [])
-        except MapleError as error:
-            return Submission(number, RunState.SUBMITTING, error=str(error))
+        asked, jobs = self._asked.get(name, (0.0, []))
+        fresh = now - asked < self.seconds
+        if fresh and not jobs:
+            return going
+        if not fresh:
+            try:
+                jobs = scheduler.find([name]).get(name, [])
+            except MapleError as error:
+                self._asked[name] = now, []
+                return Submission(number, RunState.SUBMITTING, error=str(error))
+            self._asked[name] = now, jobs  # the elements of an array share the answer
         if jobs:
             job = _the_one(jobs)
-            submit.record(entry, number, job.job_id, "name", others=[j.job_id for j in jobs if j is not job])
-            return Submission(number, None, job.job_id)
+            job_id = job.job_id if element is None else submit.element_of(job.job_id, element)
+            # Elements of one array are no second submission.
+            others = [j.job_id for j in jobs if j is not job] if element is None else []
+            submit.record(entry, number, job_id, "name", others=others)
+            return Submission(number, None, job_id)
         if age < (GRACE_HERE if near else GRACE_ELSEWHERE):
             return going
+        if isinstance(scheduler, Withdrawing):
+            try:
+                if not scheduler.withdraw(name):  # it arrived this moment
+                    return going
+            except MapleError as error:
+                return Submission(number, RunState.SUBMITTING, error=str(error))
         entry.create(f"absent.{number}.json", {"at": now, "job_name": name})
         return Submission(number, RunState.NOT_SUBMITTED)
 

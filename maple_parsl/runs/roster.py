@@ -46,7 +46,7 @@ class Roster:
         if (entry.folder / "outcome.json").exists():
             return None
         try:
-            return os.readlink(Path(summary.run_dir) / "claim")
+            return os.readlink((Path(summary.run_dir) if summary.via is None else entry.folder / "site") / "claim")
         except OSError:
             pass
         number = entry.submissions()

@@ -25,6 +25,7 @@ from maple_parsl.runs.recover import Submission
 from maple_parsl.runs.state import Facts, Resolved, RunState, Seen, resolve, to_dict
 from maple_parsl.runs.store import Entry, Store, Summary
 from maple_parsl.runs.words import explain
+from maple_parsl.transport import connect
 
 _SURE = set(RunState) - {RunState.UNKNOWN, RunState.NOT_SUBMITTED, RunState.REFUSED}
 
@@ -38,6 +39,8 @@ class Status:
         never: the job can never start as it stands. start_estimate: seconds since 1970.
         exit: the exit record of the latest attempt.
         asked_at: when the scheduler was last asked, seconds since 1970; None when it was not.
+        preflight: the verdict on the launch, with its findings; None where none was given.
+        watchdog: what its watchdog reported; None while all goes on.
         notes: files that could not be read.
     """
 
@@ -56,6 +59,8 @@ class Status:
     exit: dict[str, Any] | None
     asked_at: float | None
     run_dir: str
+    preflight: dict[str, Any] | None = None
+    watchdog: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -99,13 +104,29 @@ class Run:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan that was submitted."""
+        """The plan that was submitted.
+
+        Raises:
+            RequestError: the run is of a hand-written script, which has none.
+        """
+        if self.summary.hand:
+            raise RequestError(f"run {self.id} is of the script {self.summary.hand}, which no plan of Maple's made")
         return self.entry.plan()
 
     @property
     def run_dir(self) -> Path:
         """The folder with script, log and exit record."""
         return Path(self.summary.run_dir)
+
+    @cached_property
+    def files(self) -> Path:
+        """Where log and records are read: the run directory, or the mirror of one elsewhere."""
+        return self.run_dir if self.summary.via is None else self.entry.folder / "site"
+
+    @property
+    def script(self) -> Path:
+        """The script as it was, or would be, submitted."""
+        return (self.run_dir if self.summary.via is None else self.entry.folder / "bundle") / "script.sh"
 
     @property
     def state(self) -> RunState:
@@ -120,7 +141,7 @@ class Run:
     @property
     def metrics(self) -> Metrics | None:
         """The training's figures so far; None when it wrote none."""
-        return read_metrics(self.run_dir)
+        return read_metrics(self.files)
 
     def status(self) -> Status:
         """Where the run stands now. The scheduler is asked at most once an interval for all runs.
@@ -147,6 +168,8 @@ class Run:
             exit=to_dict(record),
             asked_at=look.seen.asked_at or None,
             run_dir=self.summary.run_dir,
+            preflight=record.preflight if record and record.preflight else look.evidence.preflight,
+            watchdog=record.watchdog if record and record.watchdog else look.evidence.watchdog,
             notes=look.evidence.notes,
         )
 
@@ -211,14 +234,26 @@ class Run:
 
     def logs(self, offset: int = 0) -> LogPart:
         """The log from a byte offset on (negative: from the end); its ``offset`` is where to go on."""
-        return logs.read(self.run_dir, offset)
+        if self.summary.via is None:
+            return logs.read(self.run_dir, offset)
+        from maple_parsl.runs.away import logs as away
+
+        return away.read(self.entry, self.summary, connect(self.summary.via), offset)
+
+    def fetched(self) -> Path:
+        """The folder with log and records, the log of a run elsewhere brought up to date first."""
+        if self.summary.via is not None:
+            from maple_parsl.runs.away import logs as away
+
+            away.fetch_all(self.entry, self.summary, connect(self.summary.via))
+        return self.files
 
     def follow(self, offset: int = 0, every: float = 1.0) -> Iterator[LogPart]:
         """Parts of the log as they are written, until the run has ended; looks ``every`` seconds."""
         checked = 0.0
         ended = False
         while True:
-            part = logs.read(self.run_dir, offset)
+            part = self.logs(offset)
             offset = part.offset
             if part:
                 yield part
@@ -258,10 +293,14 @@ class Run:
             )
         if (self.entry.folder / "cancelled.json").exists():
             raise RequestError(f"run {self.id} was cancelled; start a new run instead")
-        script = self.run_dir / "script.sh"
-        if not script.exists():
-            raise StoreError(f"{script} is gone, and with it what would be submitted; start a new run")
-        submit.submit(self.entry, self.plan, script, self._backend.scheduler(), number=self.entry.submissions() + 1)
+        if self.summary.group or self.summary.hand:
+            what = f"the {self.summary.kind} {self.summary.group}" if self.summary.group else "a hand-written script"
+            raise RequestError(f"run {self.id} is of {what}; start that once more instead")
+        if not self.script.exists():
+            raise StoreError(f"{self.script} is gone, and with it what would be submitted; start a new run")
+        submit.submit(
+            self.entry, self.plan, self.script, self._backend.scheduler(), number=self.entry.submissions() + 1
+        )
         return self
 
     def __repr__(self) -> str:
@@ -288,7 +327,7 @@ class Run:
         now = time.time()
         summary = self.summary
         here = bool(summary.here)
-        first = gather(self.run_dir)
+        first = gather(self.files)
         scheduler = None if here else self._backend.scheduler()
         submission = self._backend.recovery.submission(self.entry, summary, first, scheduler, now)
         cancel = (self.entry.folder / "cancelled.json").exists()
@@ -298,7 +337,7 @@ class Run:
         else:
             seen = self._backend.seen(job_id, summary.host) if job_id else Seen()
         # Read again after the question: an end that the scheduler knows of has its record by then.
-        evidence = gather(self.run_dir)
+        evidence = gather(self.files)
         facts = self._facts(submission, cancel, here)
         found = resolve(facts, evidence, seen, time.time())
         if cancel and not settling and found.job_id is not None and not found.state.final:
@@ -318,6 +357,7 @@ class Run:
             cancel_asked=cancel,
             walltime=self.summary.walltime,
             outside=here,
+            hand=bool(self.summary.hand),
         )
 
     def _kept(self) -> Outcome | None:
@@ -328,7 +368,7 @@ class Run:
             kept = Outcome.from_dict(raw)
         except (KeyError, TypeError, ValueError):
             return None  # it can be worked out again
-        again = gather(self.run_dir)
+        again = gather(self.files)
         if again.attempt <= kept.attempts:
             return kept
         with contextlib.suppress(OSError):  # somebody had the job start once more: it is active again
@@ -338,7 +378,7 @@ class Run:
     def _conclude(self, look: _Look) -> Outcome:
         summary = self.summary
         outcome = conclude(
-            self.id, summary.title, summary.run_dir, summary.nodes, look.found, look.facts, look.evidence
+            self.id, summary.title, self.files, summary.run_dir, summary.nodes, look.found, look.facts, look.evidence
         )
         if outcome.state in _SURE and look.found.detail != "not asked":
             try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 from maple_parsl.catalogue import Catalogue, SiteRecord
 from maple_parsl.errors import ComposeError, MapleError, RequestError
 from maple_parsl.plan import Plan, RunPlace
-from maple_parsl.runs import cost, inside, submit, whereabouts
+from maple_parsl.runs import cost, inputs, inside, submit, trust, whereabouts
 from maple_parsl.runs.backend import backend
 from maple_parsl.runs.place import place
 from maple_parsl.runs.prepare import check_script, prepare
@@ -28,6 +29,7 @@ class Terms:
         yes: the cost is confirmed. ask: puts a question to a person, where one is there.
         max_node_hours: limit of this run. force: also with findings of severity error.
         here: in the allocation this process is in. run_root: folder for run directories.
+        run_id: the id the run gets, instead of a new one.
     """
 
     yes: bool = False
@@ -36,6 +38,7 @@ class Terms:
     force: bool = False
     here: bool = False
     run_root: str | None = None
+    run_id: str | None = None
 
 
 def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store | None = None) -> Run:
@@ -50,22 +53,22 @@ def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, st
     """
     store = store or Store()
     cwd = catalogue.cwd
-    _sound(plan, terms.force)
-    check_script(plan, cwd)
-    granted = inside.allocation(plan.scheduler, catalogue.environ) if terms.here else None
-    if granted is not None:
+    if terms.here:
+        sound(plan, terms.force)
+        check_script(plan, cwd)
+        trust.check(record, store.root, yes=terms.yes, ask=terms.ask)
+        granted = inside.allocation(plan.scheduler, catalogue.environ)
         inside.check(plan, granted)
+        chosen = _place(plan, record, catalogue, terms, store)
     else:
-        whereabouts.check(catalogue, record)
-    chosen = _place(plan, record, catalogue, terms, store)
-    if granted is None:
-        cost.check(plan, record.site.defaults, max_node_hours=terms.max_node_hours, yes=terms.yes, ask=terms.ask)
+        granted = None
+        chosen = agreed(plan, record, catalogue, terms, store)
     bound = plan.at(chosen)
     try:
         script = prepare(bound, cwd)
         entry = store.add(bound, here=granted is not None)
     except MapleError:
-        _remove(Path(chosen.run_dir))
+        remove(Path(chosen.run_dir))
         raise
     run = Run(entry, store)
     if granted is not None:
@@ -75,11 +78,28 @@ def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, st
     return run
 
 
+def agreed(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store, jobs: int = 1) -> RunPlace:
+    """Every check that comes before a submission, the cost of all ``jobs`` last; the place of the run.
+
+    Raises:
+        As :func:`start`, without those of the scheduler.
+    """
+    sound(plan, terms.force)
+    check_script(plan, catalogue.cwd)
+    trust.check(record, store.root, yes=terms.yes, ask=terms.ask)
+    whereabouts.check(catalogue, record)
+    for note in inputs.check(plan, record.site, catalogue.cwd):
+        warnings.warn(note, RuntimeWarning, stacklevel=3)
+    chosen = _place(plan, record, catalogue, terms, store)
+    limit, defaults = terms.max_node_hours, record.site.defaults
+    cost.check(plan, defaults, max_node_hours=limit, yes=terms.yes, ask=terms.ask, jobs=jobs)
+    return chosen
+
+
 def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store | None = None) -> Run:
     """Check everything that :func:`start` checks short of the machine; keep plan and script.
 
     A limit of node-hours counts; a confirmation is not asked for, as nothing is submitted.
-
 
     The run is stored so that its files can be looked at; it has no job and never gets one by itself.
 
@@ -87,7 +107,7 @@ def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms,
         As :func:`start`, without those of the scheduler.
     """
     store = store or Store()
-    _sound(plan, terms.force)
+    sound(plan, terms.force)
     chosen = _place(plan, record, catalogue, terms, store)
     cost.check(plan, record.site.defaults, max_node_hours=terms.max_node_hours, yes=True)
     bound = plan.at(chosen)
@@ -96,7 +116,8 @@ def rehearse(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms,
 
 
 def _place(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store) -> RunPlace:
-    chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=terms.run_root, environ=catalogue.environ)
+    root, run_id = terms.run_root, terms.run_id
+    chosen = place(plan, record.site, cwd=catalogue.cwd, run_root=root, run_id=run_id, environ=catalogue.environ)
     if os.path.realpath(Path(chosen.run_dir).parent) == os.path.realpath(store.runs):
         raise RequestError(
             f"the run root {store.runs} is where Maple keeps its own records of runs; choose another folder:"
@@ -105,7 +126,12 @@ def _place(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, s
     return chosen
 
 
-def _sound(plan: Plan, force: bool) -> None:
+def sound(plan: Plan, force: bool) -> None:
+    """Pass when the plan has no findings of severity error, or they are accepted.
+
+    Raises:
+        ComposeError: it has.
+    """
     errors = [finding for finding in plan.findings if finding.severity == "error"]
     if errors and not force:
         raise ComposeError(
@@ -113,7 +139,7 @@ def _sound(plan: Plan, force: bool) -> None:
         )
 
 
-def _remove(folder: Path) -> None:
+def remove(folder: Path) -> None:
     """Take back a run directory of which nothing was submitted; only what was made a moment ago."""
     marks = ("claim", "started.json", "log.txt")
     if not any(os.path.lexists(folder / name) for name in marks) and not (folder / "attempts").exists():

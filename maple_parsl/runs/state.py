@@ -7,7 +7,9 @@ exit record          scheduler                           state
 ===================  ==================================  =======================================
 (no job id)          --                                  submitting, not_submitted or refused
 done                 anything (it lags behind)           done
-setup, allocation    anything                            failed
+setup, allocation,   anything                            failed
+preflight, stalled
+skipped              anything                            cancelled (a chain had ended before it)
 any other, or none   timeout, cancelled, preempted,      that; the record adds code and first
                      node_failure, out_of_memory         failing rank
 failed, with a rank  pending, asked after the record     pending (queued again)
@@ -88,6 +90,7 @@ class Facts:
         submission: how the latest submission stands.
         submitted_job: the job id it got. refusal: the scheduler's words, where it refused.
         cancel_asked: somebody asked for the end of the run.
+        hand: a hand-written script, which leaves no exit record: the scheduler's verdict is the outcome.
         walltime: seconds. outside: no scheduler follows it (launched inside an allocation).
         vanish: see :data:`VANISH`.
     """
@@ -98,6 +101,7 @@ class Facts:
     cancel_asked: bool = False
     walltime: int | None = None
     outside: bool = False
+    hand: bool = False
     vanish: float = VANISH
 
 
@@ -159,7 +163,9 @@ def _state(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> tuple[Ru
     said = seen.job.state if seen.job else None
     if record is not None and record.reason == "done":
         return RunState.DONE, ""
-    if record is not None and record.reason in ("setup", "allocation"):
+    if record is not None and record.reason == "skipped":
+        return RunState.CANCELLED, "skipped"
+    if record is not None and record.reason in ("setup", "allocation", "preflight", "stalled"):
         return RunState.FAILED, record.reason
     if said is not None and said in CAUSES:
         return RunState(said.value), ""
@@ -196,9 +202,8 @@ def _terminated(facts: Facts, evidence: Evidence, seen: Seen, now: float) -> tup
         return RunState.ENDING, ""
     if facts.cancel_asked:
         return RunState.CANCELLED, ""
-    ran_out = facts.walltime is not None and record.ended - record.started >= facts.walltime - 5
-    if ran_out or (evidence.told_limit and not evidence.asked_requeue):
-        return RunState.TIMEOUT, "by the clock"
+    if evidence.told_limit and not evidence.asked_requeue:
+        return RunState.TIMEOUT, "told of it"
     return RunState.TERMINATED, ""
 
 
@@ -214,6 +219,8 @@ def _without_record(facts: Facts, evidence: Evidence, seen: Seen, now: float) ->
             return RunState.CANCELLED, ""
         return (RunState.UNKNOWN, "vanished") if waited >= facts.vanish else (going, "not listed")
     if job.state.ended:
+        if facts.hand:
+            return RunState(job.state.value), "of the scheduler"
         if now - seen.since < SETTLE:
             return RunState.ENDING, ""
         if facts.cancel_asked:

@@ -29,13 +29,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from maple_parsl.errors import StoreError, UnknownNameError
+from maple_parsl.errors import RequestError, StoreError, UnknownNameError
 from maple_parsl.folders import expanded
 from maple_parsl.plan import Plan
 from maple_parsl.runs import files, process
+from maple_parsl.transport.via import Via
 
 FORMAT = 1
-_ID = re.compile(r"[a-z0-9][a-z0-9-]{5,60}\Z")
+RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{5,60}\Z")
+_MEMBER = re.compile(r"(\d{8}-\d{6}-[0-9a-f]{12})-(?:p(\d+)-)?(\d+)\Z")
 _INTENT = re.compile(r"intent\.(\d{1,4})\.json\Z")
 
 
@@ -63,7 +65,11 @@ class Summary:
     Attributes:
         created: seconds since 1970. walltime: seconds. run_dir, work_dir: absolute paths.
         here: launched inside an allocation, so that no scheduler follows it. clusters: of Slurm, where named.
+        via: the way to its site, where that is not this machine.
+        hand: the user's own script, sent as it is; empty for a plan of Maple's.
         process: which process was about to submit it; None after a dry run.
+        group: the sweep or chain it belongs to. kind: which of the two. element: its index in a job array; None
+            for a job of its own.
         problem: why the entry cannot be read, if so; the other fields are then empty.
     """
 
@@ -82,7 +88,12 @@ class Summary:
     walltime: int | None = None
     here: bool = False
     clusters: str | None = None
+    via: Via | None = None
     process: Mapping[str, Any] | None = None
+    group: str | None = None
+    kind: str | None = None
+    element: int | None = None
+    hand: str = ""
     problem: str | None = None
 
 
@@ -129,10 +140,15 @@ class Entry:
                 nodes=None if raw.get("nodes") is None else int(raw["nodes"]),
                 walltime=None if raw.get("walltime") is None else int(raw["walltime"]),
                 here=bool(raw.get("here", False)),
+                via=Via.from_json(raw["via"]) if raw.get("via") else None,
                 process=raw["process"] if isinstance(raw.get("process"), dict) else None,
                 clusters=None if raw.get("clusters") is None else _text(raw["clusters"]),
+                group=None if raw.get("group") is None else _text(raw["group"]),
+                kind=None if raw.get("kind") is None else _text(raw["kind"]),
+                hand=_text(raw.get("hand", "")),
+                element=None if raw.get("element") is None else int(raw["element"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RequestError) as error:
             raise files.damaged(path, f"a value is missing or wrong ({error})") from None
 
     def plan(self) -> Plan:
@@ -176,11 +192,21 @@ class Store:
         self.root = root or home()
         self.runs = self.root / "runs"
 
-    def add(self, plan: Plan, *, here: bool = False, submits: bool = True) -> Entry:
+    def add(
+        self,
+        plan: Plan,
+        *,
+        here: bool = False,
+        submits: bool = True,
+        via: Mapping[str, str] | None = None,
+        member: Mapping[str, Any] | None = None,
+    ) -> Entry:
         """Record a run that is about to be submitted; its folder appears at once and whole.
 
         Args:
+            member: ``group``, ``kind`` and ``element`` of a run of a sweep or chain, see :class:`Summary`.
             here: launched inside an allocation. submits: this process is about to submit it (not for a dry run).
+            via: the way to its site.
 
         Raises:
             StoreError: it cannot be written, or the id exists already.
@@ -188,20 +214,30 @@ class Store:
         place = plan.place
         if place is None:
             raise StoreError("a run needs a place before it is stored")
+        record = {**_run_record(plan, here, submits), **({"via": dict(via)} if via else {}), **(member or {})}
+        request = plan.request.model_dump(mode="json", exclude_defaults=True)
+        return self.record(place.run_id, record, {"request.json": request, "plan.json": plan.to_json()})
+
+    def record(self, run_id: str, record: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> Entry:
+        """Make the folder of a run, with ``run.json`` and other files, whole and at once.
+
+        Raises:
+            StoreError: it cannot be written, or the id exists already.
+        """
         files.make_folder(self.runs)
-        building = self.runs / f".{place.run_id}.{os.getpid()}.new"
+        building = self.runs / f".{run_id}.{os.getpid()}.new"
         entry = Entry(building)
         try:
             files.make_folder(building)
-            entry.write("request.json", plan.request.model_dump(mode="json", exclude_defaults=True))
-            entry.write("plan.json", plan.to_json())
-            entry.write("run.json", _run_record(plan, here, submits))
-            final = self.runs / place.run_id
+            for name, value in (more or {}).items():
+                entry.write(name, value)
+            entry.write("run.json", record)
+            final = self.runs / run_id
             try:
                 os.rename(building, final)
             except OSError as error:
                 if final.exists():
-                    raise StoreError(f"run {place.run_id} exists already; nothing was submitted") from None
+                    raise StoreError(f"run {run_id} exists already; nothing was submitted") from None
                 raise files.explained(final, error, "written") from None
         finally:
             with contextlib.suppress(OSError):
@@ -216,7 +252,7 @@ class Store:
             return []
         except OSError as error:
             raise files.explained(self.runs, error, "read") from None
-        return sorted(name for name in names if _ID.match(name))
+        return sorted(name for name in names if RUN_ID.match(name))
 
     def open(self, prefix: str) -> Entry:
         """The run whose id starts with ``prefix``, or whose random part does.
@@ -228,13 +264,26 @@ class Store:
         ids = self.ids()
         if wanted in ids:
             return Entry(self.runs / wanted)
-        found = [i for i in ids if wanted and (i.startswith(wanted) or i.rpartition("-")[2].startswith(wanted))]
+        found = [i for i in ids if wanted and (i.startswith(wanted) or i.split("-", 2)[-1].startswith(wanted))]
         if len(found) == 1:
             return Entry(self.runs / found[0])
         if len(found) > 1:
             shown = ", ".join(found[-8:]) + (f" and {len(found) - 8} more" if len(found) > 8 else "")
             raise UnknownNameError("run", prefix, (), f"is the beginning of {len(found)} runs: {shown}")
         raise UnknownNameError("run", prefix, ids[-8:], "(maple runs lists them)")
+
+    def members(self, prefix: str) -> tuple[str, list[Entry]]:
+        """The sweep or chain whose id, or the random part of it, begins so, and its runs in order; or none."""
+        wanted = prefix.strip().lower().removeprefix("maple-")
+        found: dict[str, list[tuple[int, int, str]]] = {}
+        for run_id in self.ids():
+            match = _MEMBER.match(run_id)
+            if match and wanted and (match[1].startswith(wanted) or match[1].split("-", 2)[2].startswith(wanted)):
+                found.setdefault(match[1], []).append((int(match[2] or 0), int(match[3]), run_id))
+        if len(found) != 1:
+            return "", []
+        ((group, rows),) = found.items()
+        return group, [Entry(self.runs / run_id) for _, _, run_id in sorted(rows)]
 
     def summaries(self) -> Iterator[Summary]:
         """All runs, newest first; one that cannot be read is listed with its problem."""

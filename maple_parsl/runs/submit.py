@@ -6,8 +6,10 @@ ever exist, the script's first act lets only one of them work.
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from maple_parsl.errors import SchedulerError, StoreError, SubmissionError
@@ -18,10 +20,11 @@ from maple_parsl.schedulers.base import Scheduler
 from maple_parsl.schedulers.commands import NotStartedError
 
 
-def submit(entry: Entry, plan: Plan, script: Path, scheduler: Scheduler, *, number: int = 1) -> str:
-    """Send the script of a stored run; the job id.
+def submit(entry: Entry | Sequence[Entry], plan: Plan, script: Path, scheduler: Scheduler, *, number: int = 1) -> str:
+    """Send the script of a stored run, or of all elements of an array; the job id.
 
     Args:
+        entry: the run; for an array its elements, in order of their indices.
         number: which submission of the run this is. Higher than 1 only when a person asked for another.
 
     Raises:
@@ -30,30 +33,61 @@ def submit(entry: Entry, plan: Plan, script: Path, scheduler: Scheduler, *, numb
         SchedulerError: it is not known whether a job exists; the intent stays on file.
         StoreError: the intent cannot be written, or another process is submitting this run; nothing was sent.
     """
+    entries = [entry] if isinstance(entry, Entry) else list(entry)
+    array = bool(plan.array and plan.array.range)
+
+    def send() -> str:
+        return scheduler.submit(plan, script)
+
+    return once(entries, plan.job_name, plan.poll_seconds, script, send, number=number, array=array)
+
+
+def once(
+    entries: Sequence[Entry],
+    name: str,
+    poll_seconds: int,
+    script: Path,
+    send: Callable[[], str],
+    *,
+    number: int = 1,
+    array: bool = False,
+) -> str:
+    """Send what ``send`` sends, with an intent on file before and the job id after; see :func:`submit`."""
     intent = {
-        "job_name": plan.job_name,
+        "job_name": name,
         "at": time.time(),
         "process": process.identity(),
         "script": str(script),
-        "poll_seconds": plan.poll_seconds,
+        "poll_seconds": poll_seconds,
     }
-    if not entry.create(f"intent.{number}.json", intent):
-        raise StoreError(f"another process is submitting run {entry.id} already; maple status {entry.id} follows it")
+    first = entries[0]
+    for each in entries:
+        if not each.create(f"intent.{number}.json", intent):
+            raise StoreError(f"another process is submitting run {each.id} already; maple status {each.id} follows it")
     try:
-        job_id = scheduler.submit(plan, script)
-    except SubmissionError as error:
-        entry.create(f"refused.{number}.json", {"at": time.time(), "message": str(error)})
-        raise
-    except NotStartedError as error:
-        entry.create(f"refused.{number}.json", {"at": time.time(), "message": str(error)})
+        job_id = send()
+    except (SubmissionError, NotStartedError) as error:
+        for each in entries:
+            each.create(f"refused.{number}.json", {"at": time.time(), "message": str(error)})
         raise
     except SchedulerError as error:
         raise SchedulerError(
             f"{error}\nIt is not certain whether a job exists. Nothing is sent again by itself: maple status"
-            f" {entry.id} asks the scheduler for a job named {plan.job_name} and says"
+            f" {first.id} asks the scheduler for a job named {name} and says"
         ) from error
-    record(entry, number, job_id)
+    for index, each in enumerate(entries):
+        record(each, number, element_of(job_id, index) if array else job_id)
     return job_id
+
+
+def element_of(job_id: str, index: int) -> str:
+    """The id of an array's element: ``12_3`` of Slurm's ``12``, ``12[3].server`` of PBS's ``12[].server``.
+
+    An id that names an element, or the elements that still wait (``12_[4-9]``), stands for its array.
+    """
+    if match := re.fullmatch(r"(\d+)\[[^\]]*\](.*)", job_id):
+        return f"{match[1]}[{index}]{match[2]}"
+    return f"{job_id.partition('_')[0]}_{index}"
 
 
 def record(entry: Entry, number: int, job_id: str, found: str = "submitted", **more: object) -> None:

@@ -11,6 +11,11 @@ from maple_parsl.here import detect_site
 _COMMANDS = {"slurm": "sbatch", "pbs": "qsub"}
 
 
+def surely_here(catalogue: Catalogue, record: SiteRecord) -> bool:
+    """Whether this machine is known to be the site; that the scheduler's commands are here proves little."""
+    return detect_site(catalogue, catalogue.environ).site == record.site.name
+
+
 def check(catalogue: Catalogue, record: SiteRecord) -> None:
     """Pass when jobs for this site can be submitted here.
 

@@ -30,6 +30,28 @@ def failure(first: dict[str, Any]) -> str:
     return f"{who} on {first.get('host')} failed first, {code(first.get('code'))}"
 
 
+def findings(verdict: dict[str, Any] | None, severity: str = "") -> list[str]:
+    """What a preflight found, as ``message [CLASS]``; the worst first."""
+    said = verdict.get("findings") if verdict else None
+    known = [item for item in said if isinstance(item, dict)] if isinstance(said, list) else []
+    chosen = [item for item in known if severity in ("", item.get("severity"))]
+    order = {"error": 0, "warning": 1}
+    chosen.sort(key=lambda item: order.get(str(item.get("severity")), 2))
+    return [f"{item.get('message')} [{item.get('class')}]" for item in chosen]
+
+
+def still(report: dict[str, Any] | None) -> str:
+    """What a watchdog reported: for how long nothing moved, the slowest rank, how to leave its node out."""
+    if not report:
+        return "no progress"
+    states = {"T": "stopped", "D": "waiting for a disk or device", "Z": "ended", "S": "waiting", "R": "computing"}
+    state = states.get(str(report.get("state")), "in an unknown state")
+    text = f"no progress for {report.get('seconds')} s; rank {report.get('rank')} on {report.get('host')} is {state}"
+    if report.get("samples") != report.get("ranks"):
+        text += f"; {report.get('samples')} of {report.get('ranks')} ranks answered"
+    return text + (f" ({report['advice']})" if report.get("advice") else "")
+
+
 def code(value: Any) -> str:
     """An exit code in words; above 128 it stands for a signal."""
     if isinstance(value, int) and 128 < value < 193:
@@ -64,6 +86,8 @@ def _main(found: Resolved, facts: Facts, evidence: Evidence) -> str:
         case RunState.TIMEOUT:
             limit = f" of {facts.walltime // 60} minutes" if facts.walltime else ""
             return f"the walltime{limit} ran out; ask for more, or resume from the last checkpoint"
+        case RunState.CANCELLED if found.detail == "skipped":
+            return "nothing was left to do: the chain had succeeded, or had failed the same way twice"
         case RunState.CANCELLED:
             return of_scheduler or ("cancelled with maple cancel" if facts.cancel_asked else "the job was cancelled")
         case RunState.PREEMPTED:
@@ -92,9 +116,18 @@ def _failed(found: Resolved, record: Exit | None) -> str:
             return f"a set-up line of the script failed {code(record.code)}; the log shows which"
         if record.reason == "allocation":
             return "the job did not get the nodes that the launch needs; the log shows what it got"
+        if record.reason == "preflight":
+            return f"the preflight ended the job: {'; '.join(findings(record.preflight)) or 'see the log'}"
+        if record.reason == "stalled":
+            return f"the watchdog ended the job: {still(record.watchdog)}"
         if record.first_failure:
             return failure(record.first_failure)
+        if stopped := findings(record.preflight, "error"):
+            return "; ".join(stopped)
         return f"the launcher ended {code(record.code)}, and no single process failed first; see the log"
+    if found.detail == "of the scheduler" and job:
+        ended = f"by signal {job.exit_signal}" if job.exit_signal else code(job.exit_code)
+        return f"the script ended {ended}; the log says more"
     said = f" ({job.raw_state}, code {job.exit_code})" if job and job.raw_state else ""
     if found.detail == "never began":
         return (

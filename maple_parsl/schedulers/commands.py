@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from maple_parsl.errors import SchedulerError
 from maple_parsl.schedulers.environment import submission_environment
@@ -40,6 +41,13 @@ class Answer:
     def complaint(self) -> str:
         """Everything it said that explains a failure, on one line."""
         return " ".join((self.err.strip() or self.out.strip()).split())[:600] or f"(no output, exit code {self.code})"
+
+
+class Runner(Protocol):
+    """What :func:`run` is."""
+
+    def __call__(self, argv: Sequence[str], *, deadline: float = DEADLINE) -> Answer:
+        """Run a command to its end."""
 
 
 def run(

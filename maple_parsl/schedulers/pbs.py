@@ -25,10 +25,21 @@ _FEW_NAMES = 3
 
 
 class PBS:
-    """See :class:`~maple_parsl.schedulers.base.Scheduler`."""
+    """See :class:`~maple_parsl.schedulers.base.Scheduler`.
 
-    def __init__(self, *, deadline: float = commands.DEADLINE) -> None:
-        self._deadline = deadline
+    Args:
+        run: runs a command; elsewhere than here, if need be. user: whose jobs.
+    """
+
+    def __init__(
+        self,
+        *,
+        deadline: float = commands.DEADLINE,
+        run: commands.Runner | None = None,
+        user: str | None = None,
+    ) -> None:
+        self._deadline, self._user = deadline, user
+        self._command = run or commands.run
         self._history: tuple[str, ...] = ("-x",)  # until the server says it keeps none
 
     def submit(self, plan: Plan, script_file: Path) -> str:
@@ -51,7 +62,7 @@ class PBS:
         if not asked:
             return found
         ids: list[str] = []
-        user = ("-u", pwd.getpwuid(os.getuid()).pw_name)
+        user = ("-u", self._user or pwd.getpwuid(os.getuid()).pw_name)
         # A list of names is not one of its options; many names cost less as one list of all jobs.
         for options in [("-N", name) for name in asked] if len(asked) <= _FEW_NAMES else [()]:
             ids += self._qselect(*user, *options)
@@ -63,7 +74,7 @@ class PBS:
 
     def cancel(self, job_id: str) -> None:
         """End the job with qdel."""
-        answer = commands.run(["qdel", _checked(job_id)], deadline=self._deadline)
+        answer = self._command(["qdel", _checked(job_id)], deadline=self._deadline)
         if answer.code != 0 and not _UNKNOWN.search(answer.err) and "invalid state" not in answer.err:
             raise SchedulerError(f"qdel of job {job_id} failed: {answer.complaint}")
 
@@ -88,10 +99,10 @@ class PBS:
         return pbs_text.jobs(answer.out)
 
     def _asked(self, command: str, *options: str) -> commands.Answer:
-        answer = commands.run([command, *self._history, *options], deadline=self._deadline)
+        answer = self._command([command, *self._history, *options], deadline=self._deadline)
         if answer.code != 0 and self._history and _NO_HISTORY.search(answer.err) and not _UNKNOWN.search(answer.err):
             self._history = ()
-            answer = commands.run([command, *options], deadline=self._deadline)
+            answer = self._command([command, *options], deadline=self._deadline)
         return answer
 
 

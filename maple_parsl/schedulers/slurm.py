@@ -28,13 +28,23 @@ class Slurm:
     Args:
         clusters: value for ``--clusters``, where one login node serves several clusters.
         days: how far back :meth:`find` looks in the accounting.
+        run: runs a command; elsewhere than here, if need be. user: whose jobs, by name or number.
     """
 
-    def __init__(self, clusters: str | None = None, *, days: int = 30, deadline: float = commands.DEADLINE) -> None:
+    def __init__(
+        self,
+        clusters: str | None = None,
+        *,
+        days: int = 30,
+        deadline: float = commands.DEADLINE,
+        run: commands.Runner | None = None,
+        user: str | None = None,
+    ) -> None:
         if clusters is not None and not re.fullmatch(r"[A-Za-z0-9._,-]+", clusters):
             raise SchedulerError(f"{clusters!r} is not a name of clusters")
         self._clusters = (f"--clusters={clusters}",) if clusters else ()
         self._days, self._deadline = days, deadline
+        self._command, self._user = run or commands.run, user or str(os.getuid())
         self._accounting = True  # until sacct says otherwise
 
     def submit(self, plan: Plan, script_file: Path) -> str:
@@ -70,8 +80,8 @@ class Slurm:
             rows: list[JobInfo] = []
             if self._accounting:
                 since = f"now-{self._days}days"
-                rows = self._sacct(f"--name={','.join(group)}", f"--user={os.getuid()}", f"--starttime={since}")
-            rows += self._squeue(f"--name={','.join(group)}", f"--user={os.getuid()}")  # it knows better
+                rows = self._sacct(f"--name={','.join(group)}", f"--user={self._user}", f"--starttime={since}")
+            rows += self._squeue(f"--name={','.join(group)}", f"--user={self._user}")  # it knows better
             for row in rows:
                 if row.name in found:
                     found[row.name][row.job_id] = row
@@ -85,11 +95,12 @@ class Slurm:
             raise SchedulerError(f"scancel of job {job_id} failed: {answer.complaint}")
 
     def _run(self, command: str, *options: str) -> commands.Answer:
-        return commands.run([command, *self._clusters, *options], deadline=self._deadline)
+        return self._command([command, *self._clusters, *options], deadline=self._deadline)
 
     def _squeue(self, *options: str) -> list[JobInfo]:
         answer = self._run(
-            "squeue", "--noheader", "--all", "--states=all", f"--Format={slurm_text.SQUEUE_FORMAT}", *options
+            *("squeue", "--noheader", "--all", "--array", "--states=all"),
+            *(f"--Format={slurm_text.SQUEUE_FORMAT}", *options),
         )
         if answer.code != 0:
             if re.search(r"Invalid job id", answer.err, re.I):

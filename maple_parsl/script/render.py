@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from maple_parsl import job
 from maple_parsl.errors import RequestError
 from maple_parsl.plan import Origin, Plan
-from maple_parsl.shell import Var, Word, assigned, folded, line, quote
+from maple_parsl.shell import Rooted, Spread, Var, Word, assigned, folded, quote
 
 _TASK_END = "MAPLE_END_OF_TASK"
 _START_END = "MAPLE_END_OF_START"
+_SAMPLE_END = "MAPLE_END_OF_SAMPLE"
+_PREFLIGHT_END = "MAPLE_END_OF_PREFLIGHT"
 # Left in the shell by an interactive session or an outer launcher, they would be read as this job's own.
 _STALE = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK MASTER_ADDR MASTER_PORT"
 
@@ -29,8 +31,37 @@ def render(plan: Plan) -> str:
     return "\n".join(part.text for part in lines(plan)) + "\n"
 
 
-def lines(plan: Plan) -> Iterator[ScriptLine]:
-    """Every line with its origin."""
+# What the shipped shell does, in one line each: for checks of the lines that differ from plan to plan.
+_OUTLINE = {
+    "batch.sh": (
+        'maple_put() { cat >"$1"; }',
+        "maple_claim() { :; }",
+        'maple_stop() { exit "$1"; }',
+        "maple_check() { :; }",
+        "maple_port() { MASTER_PORT=$((20000 + RANDOM % 10000)); }",
+        'maple_launch() { "$@"; }',
+        'maple_preflight() { shift 2; "$@"; }',
+        'maple_finish() { exit "$MAPLE_CODE"; }',
+    ),
+    "task.sh": ("shift", 'exec "$@"'),
+    "watch.sh": (),
+    "sample.sh": (":",),
+    "preflight.py": ("pass",),
+}
+
+
+def outline(plan: Plan) -> str:
+    """The script with the shipped shell, which is the same in all, reduced to what it does."""
+
+    def short(name: str) -> list[str]:
+        return list(_OUTLINE[name]) if name in _OUTLINE else _shipped(name)
+
+    return "\n".join(part.text for part in lines(plan, short)) + "\n"
+
+
+def lines(plan: Plan, shipped: Callable[[str], list[str]] | None = None) -> Iterator[ScriptLine]:
+    """Every line with its origin; ``shipped`` stands in for the text of the shell files."""
+    shipped = shipped or _shipped
     yield ScriptLine(plan.shebang)
     yield from _header(plan)
     yield from _text(
@@ -43,15 +74,26 @@ def lines(plan: Plan) -> Iterator[ScriptLine]:
         "",
     )
     yield from _place(plan)
-    yield from _text("", "# --- Bookkeeping: who owns this run, how it ended, signals", *_shipped("batch.sh"))
+    yield from _text("", "# --- Bookkeeping: who owns this run, how it ended, signals", *shipped("batch.sh"))
     if plan.scheduler == "none":
-        yield from _text("", *_shipped("local.sh"))
-    yield from _text("", "maple_claim", 'cd "$MAPLE_WORK_DIR" || maple_stop 66 setup "no folder $MAPLE_WORK_DIR"')
+        yield from _text("", *shipped("local.sh"))
+    if plan.link:
+        yield from _text("", *shipped("chain.sh"))
+    if plan.request.watchdog:
+        yield from _text("", "# --- Watchdog", *shipped("watch.sh"))
+        stop = int(plan.request.watchdog_action == "stop")
+        yield from _text(
+            f"MAPLE_WATCHDOG={int(plan.request.watchdog)} MAPLE_WATCH_STOP={stop} MAPLE_WORLD={plan.shape.world_size}"
+        )
+    yield from _text("", "maple_claim")
+    if plan.link:
+        yield from _text("maple_chain_begin")
+    yield from _text('cd "$MAPLE_WORK_DIR" || maple_stop 66 setup "no folder $MAPLE_WORK_DIR"')
     if plan.scheduler == "pbs":
         yield from _text('exec >>"$MAPLE_RUN_DIR/log.txt" 2>&1 # PBS would hold the log back until the end')
     yield from _environment(plan)
     yield from _rendezvous(plan)
-    yield from _wrapper(plan)
+    yield from _wrapper(plan, shipped)
     yield from _launch(plan)
     yield from _text("maple_finish")
 
@@ -82,13 +124,21 @@ def _header(plan: Plan) -> Iterator[ScriptLine]:
     logs = Origin(layer="maple", why="one log, appended to after a restart")
     if plan.scheduler == "slurm":
         yield ScriptLine(f"{prefix} --job-name={plan.job_name}", ours)
-        folder = f"{directive_path(plan.place.run_dir, percent=True)}/log.txt" if plan.place else "maple-%j.log"
+        element = "/%a" if plan.array and plan.array.range else "/0" if plan.array else ""
+        folder = (
+            f"{directive_path(plan.place.run_dir, percent=True)}{element}/log.txt" if plan.place else "maple-%j.log"
+        )
         yield ScriptLine(f"{prefix} --output={_directive_word(folder)}", logs)
         yield ScriptLine(f"{prefix} --open-mode=append", logs)
     else:
         yield ScriptLine(f"{prefix} -N {plan.job_name}", ours)
         if plan.place:
-            yield ScriptLine(f"{prefix} -o {directive_path(plan.place.run_dir)}/scheduler.log", logs)
+            file = "" if plan.array else "scheduler.log"  # in a folder, PBS names a file for each element
+            yield ScriptLine(f"{prefix} -o {directive_path(plan.place.run_dir)}/{file}", logs)
+    if plan.array and plan.array.range:
+        option = "--array=" if plan.scheduler == "slurm" else "-J "
+        many = Origin(layer="stated", why="one element for each set of arguments")
+        yield ScriptLine(f"{prefix} {option}{plan.array.range}", many)
     for directive in plan.directives:
         yield ScriptLine(f"{prefix} {directive.option}", directive.origin)
 
@@ -139,6 +189,9 @@ def _place(plan: Plan) -> Iterator[ScriptLine]:
     else:
         run_id, run_dir = '"$MAPLE_JOB_ID"', f'"${{MAPLE_RUN_DIR:-{base}/maple-runs/$MAPLE_JOB_ID}}"'
         work_dir = f'"{base}"'
+    if plan.array:
+        yield from _elements(plan)
+        run_id, run_dir = f"{run_id}-$MAPLE_ELEMENT", f"{run_dir}/$MAPLE_ELEMENT"
     hosts = {
         "slurm": '"${SLURM_JOB_NODELIST-}"',
         "pbs": '''"$(awk '!seen[$1]++ { printf "%s%s", (n++ ? "," : ""), $1 }' "$PBS_NODEFILE")"''',
@@ -156,6 +209,22 @@ def _place(plan: Plan) -> Iterator[ScriptLine]:
         f" MAPLE_TIMER={timer} MAPLE_FORWARD_USR1={int(plan.launch.forwards_usr1)}",
         "export MAPLE_JOB_ID MAPLE_RUN_ID MAPLE_RUN_DIR MAPLE_WORK_DIR",
     )
+    if plan.link:
+        yield from _text(
+            f"MAPLE_CHAIN={quote(plan.link.chain)} MAPLE_CHAIN_DIR={quote(plan.link.folder)}"
+            f" MAPLE_LINK={plan.link.number} MAPLE_LINKS={plan.link.of}",
+            f"MAPLE_RESUME={int(plan.link.number > 1)}",
+        )
+
+
+def _elements(plan: Plan) -> Iterator[ScriptLine]:
+    """Which element of the array this is, and its own arguments."""
+    assert plan.array
+    index = {"slurm": "SLURM_ARRAY_TASK_ID", "pbs": "PBS_ARRAY_INDEX", "none": "MAPLE_ELEMENT"}[plan.scheduler]
+    yield from _text(f"export MAPLE_ELEMENT=${{{index}:-0}}", "case $MAPLE_ELEMENT in")
+    for number, params in enumerate(plan.array.params):
+        yield from _text(f"  {number}) MAPLE_PARAMS=({' '.join(quote(word) for word in params)}) ;;")
+    yield from _text('  *) echo "maple: this script has no element $MAPLE_ELEMENT" >&2; exit 64 ;;', "esac")
 
 
 def _environment(plan: Plan) -> Iterator[ScriptLine]:
@@ -204,12 +273,13 @@ def _rendezvous(plan: Plan) -> Iterator[ScriptLine]:
         )
 
 
-def _wrapper(plan: Plan) -> Iterator[ScriptLine]:
+def _wrapper(plan: Plan, shipped: Callable[[str], list[str]]) -> Iterator[ScriptLine]:
     launch = plan.launch
     name, devices = launch.visible or ("", "")
     yield from _text("", "# --- What each started process runs")
     if plan.miniapp:
-        yield from _text('export MAPLE_MINIAPP="$MAPLE_RUN_DIR/miniapps/train.py"')
+        folder = "${MAPLE_RUN_DIR%/*}" if plan.array else "$MAPLE_RUN_DIR"
+        yield from _text(f'export MAPLE_MINIAPP="{folder}/miniapps/train.py"')
     if launch.container and launch.container[0] == "podman-hpc":
         yield from _text(
             'export MAPLE_RUN_BIND="$MAPLE_RUN_DIR:$MAPLE_RUN_DIR" MAPLE_WORK_BIND="$MAPLE_WORK_DIR:$MAPLE_WORK_DIR"'
@@ -222,20 +292,43 @@ def _wrapper(plan: Plan) -> Iterator[ScriptLine]:
         f'export MAPLE_SIZE_VARS="{" ".join(launch.size)}" MAPLE_NODE_VARS="{" ".join(launch.node_rank)}"',
         f'export MAPLE_VISIBLE_NAME="{name}" MAPLE_VISIBLE_DEVICES="{devices}"',
     )
-    yield from _text(f"maple_put \"$MAPLE_RUN_DIR/bin/task.sh\" <<'{_TASK_END}'", *_shipped("task.sh"), _TASK_END)
+    yield from _text(f"maple_put \"$MAPLE_RUN_DIR/bin/task.sh\" <<'{_TASK_END}'", *shipped("task.sh"), _TASK_END)
+    if plan.request.watchdog:
+        yield from _text(
+            'export MAPLE_SAMPLE="$MAPLE_RUN_DIR/bin/sample.sh"',
+            f"maple_put \"$MAPLE_SAMPLE\" <<'{_SAMPLE_END}'",
+            *shipped("sample.sh"),
+            _SAMPLE_END,
+        )
+    if plan.preflight:
+        yield from _text(
+            f"maple_put \"$MAPLE_RUN_DIR/bin/preflight.py\" <<'{_PREFLIGHT_END}'",
+            *shipped("preflight.py"),
+            _PREFLIGHT_END,
+        )
     if launch.framework and launch.mode == "node":
         # In a file, so that each node fills in its own NODE_RANK; here it would be the first node's for all.
-        yield from _text(
-            f"maple_put \"$MAPLE_RUN_DIR/bin/start.sh\" <<'{_START_END}'",
-            *folded(("exec", *launch.container, *launch.framework, *_worker(plan))),
-            _START_END,
-        )
+        for _, program, name in _programs(plan):
+            rest: tuple[Word, ...] = (Spread(array="@"),) if _varies(plan, program) else ()
+            yield from _text(
+                f"maple_put \"$MAPLE_RUN_DIR/bin/{name}\" <<'{_START_END}'",
+                *folded(("exec", *launch.container, *launch.framework, *_worker(plan, program), *rest)),
+                _START_END,
+            )
 
 
-def _worker(plan: Plan) -> tuple[Word, ...]:
+def _programs(plan: Plan) -> Iterator[tuple[tuple[Word, ...], tuple[Word, ...], str]]:
+    """What is launched, in order: the function that does it, the program, the name of its start file."""
+    trial = plan.preflight
+    if trial:
+        yield ("maple_preflight", trial.action, str(trial.seconds)), trial.program, "preflight.sh"
+    if not trial or trial.action != "only":
+        yield ("maple_launch",), plan.launch.program, "start.sh"
+
+
+def _worker(plan: Plan, program: tuple[Word, ...]) -> tuple[Word, ...]:
     """The program, watched where the framework's launcher takes any executable."""
     watch: tuple[Word, ...] = ("sh", Var(var="MAPLE_TASK"), "worker") if plan.launch.watch_workers else ()
-    program = plan.launch.program
     if plan.launch.framework and not plan.launch.watch_workers and program and program[0] != "bash":
         program = program[2:] if program[1:2] == ("-u",) else program[1:]
     return (*watch, *program)
@@ -243,20 +336,13 @@ def _worker(plan: Plan) -> tuple[Word, ...]:
 
 def _launch(plan: Plan) -> Iterator[ScriptLine]:
     launch = plan.launch
-    task: tuple[Word, ...] = ("sh", Var(var="MAPLE_TASK"))
-    if launch.mode == "node" and launch.framework:
-        inner: tuple[Word, ...] = (*task, "node", "sh", Var(var="MAPLE_START"))
-    elif launch.mode == "first":
-        inner = (*launch.container, *launch.framework, *_worker(plan))
-    else:
-        inner = (*task, "device", *launch.container, *launch.program)
     starter = launch.launcher
     if launch.mode != "first" and launch.dialect == "local":
         starter = ("maple_local", str(plan.shape.tasks_per_node))
     yield from _text(
         "",
         "# --- Launch",
-        'export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh" MAPLE_START="$MAPLE_RUN_DIR/bin/start.sh"',
+        'export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh"',
     )
     if launch.dialect == "openmpi":
         yield from _text(
@@ -270,10 +356,24 @@ def _launch(plan: Plan) -> Iterator[ScriptLine]:
             '  [ -z "${!MAPLE_NAME-}" ] || printf \'%s=%s\\n\' "$MAPLE_NAME" "${!MAPLE_NAME}"',
             'done | maple_put "$DS_ENV_FILE"',
         )
-    rows = folded(("maple_launch", *starter), indent="  ") if starter else ["maple_launch"]
-    yield from _text(*(row for row in rows[:-1]), rows[-1] + " \\", *("  " + row for row in folded(inner)))
+    for function, program, name in _programs(plan):
+        rows = folded((*function, *starter), indent="  ")
+        inner = folded(_inner(plan, program, name))
+        yield from _text(*(row for row in rows[:-1]), rows[-1] + " \\", *("  " + row for row in inner))
 
 
-def launch_line(plan: Plan) -> str:
-    """The launcher's command alone, for a script of one's own."""
-    return line((*plan.launch.launcher, *plan.launch.container, *plan.launch.framework, *plan.launch.program))
+def _inner(plan: Plan, program: tuple[Word, ...], name: str) -> tuple[Word, ...]:
+    """What the site's launcher starts."""
+    launch = plan.launch
+    task: tuple[Word, ...] = ("sh", Var(var="MAPLE_TASK"))
+    rest: tuple[Word, ...] = (Spread(array="MAPLE_PARAMS"),) if _varies(plan, program) else ()
+    if launch.mode == "node" and launch.framework:
+        return (*task, "node", "sh", Rooted(root="MAPLE_RUN_DIR", rest=f"/bin/{name}"), *rest)
+    if launch.mode == "first":
+        return (*launch.container, *launch.framework, *_worker(plan, program), *rest)
+    return (*task, "device", *launch.container, *program, *rest)
+
+
+def _varies(plan: Plan, program: tuple[Word, ...]) -> bool:
+    """Whether each element of the array gives the program words of its own; a preflight gets none."""
+    return plan.array is not None and program == plan.launch.program

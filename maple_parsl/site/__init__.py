@@ -70,11 +70,21 @@ class Detect(Facts):
 
 
 class Remote(Facts):
-    """How the site is reached from elsewhere (addresses only; nothing secret)."""
+    """How the site is reached from elsewhere (addresses only; nothing secret).
+
+    Attributes:
+        python: the interpreter at the other end of ssh, with Parsl.
+        inference_endpoint, inference_model: where agents may be answered, and the weights there (id or path).
+        inference_node_hours: what a block that such a call starts may cost; without it none is started.
+    """
 
     ssh: str | None = None
     globus_endpoint: str | None = None
     globus_required: tuple[str, ...] = ()
+    python: str | None = None
+    inference_endpoint: str | None = None
+    inference_model: str | None = None
+    inference_node_hours: Amount | None = None
     note_for_users: str | None = None
 
 

@@ -24,6 +24,7 @@ class Scheduler(Facts):
         max_array: most elements in one job array.
         poll_seconds: shortest interval between status queries, seconds.
         requeue: whether a job may be requeued by its owner. Absent: unknown.
+        chain: whether jobs may wait for one another (dependencies). Absent: unknown.
         signal: whether the scheduler can signal the script before the limit (Slurm's --signal).
         limits_command: prints the live limits.
         clusters: value for Slurm's --clusters, where several clusters share a login node.
@@ -41,6 +42,7 @@ class Scheduler(Facts):
     max_array: Count | None = None
     poll_seconds: Count = 60
     requeue: bool | None = None
+    chain: bool | None = None
     signal: bool = False
     limits_command: str | None = None
     clusters: Names | None = None

@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 
 def shortened(script: str) -> str:
     """The script with the shipped shell files replaced by their names."""
-    for name in ("batch.sh", "local.sh", "task.sh"):
+    for name in ("batch.sh", "local.sh", "task.sh", "preflight.py"):
         rows = [row for row in job.text(name).rstrip("\n").split("\n") if not row.startswith(("# shellcheck ", "#!"))]
         script = script.replace("\n".join(rows), f"<{name}>")
     return script

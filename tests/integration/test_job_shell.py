@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -184,7 +186,7 @@ def call(command: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=CLEAN, capture_output=True, text=True, timeout=30, check=False)
 
 
-def exit_record(run: Path) -> dict[str, object]:
+def exit_record(run: Path) -> dict[str, Any]:
     return dict(json.loads((run / "exit.json").read_text()))
 
 
@@ -344,3 +346,53 @@ LOCAL = f". {JOB / 'local.sh'}\n"
 def test_the_local_launcher_gives_the_programs_code(count: int, program: str, code: int) -> None:
     done = call(["bash", "-c", LOCAL + 'maple_local "$1" sh -c "$2"', "x", str(count), program])
     assert done.returncode == code
+
+
+PASS = '{"verdict": "pass", "ranks": 2, "findings": []}'
+STOP = '{"verdict":"stop","findings":[{"class":"MPI_PMI","severity":"error","message":"no rank"}]}'
+
+
+@pytest.mark.parametrize(
+    "action,verdict,code,reason,trained",
+    [
+        ("stop", PASS, 0, "done", True),
+        ("stop", STOP, 76, "preflight", False),
+        ("warn", STOP, 0, "done", True),
+        ("stop", "", 0, "done", True),
+        ("only", PASS, 0, "done", False),
+        ("only", STOP, 76, "preflight", False),
+        ("only", "", 76, "preflight", False),
+    ],
+)
+def test_a_preflight_decides(tmp_path: Path, action: str, verdict: str, code: int, reason: str, trained: bool) -> None:
+    run = tmp_path / "run"
+    says = f"echo '{verdict}' >$MAPLE_ATTEMPT_DIR/verdict.json; " if verdict else ""
+    trial = shlex.quote(f"{says}mkdir $MAPLE_ATTEMPT_DIR/failed; exit 5")
+    body = f"maple_preflight {action} 30 bash -c {trial}; maple_launch touch {tmp_path}/trained; maple_finish"
+    done = call(batch(run, body))
+    assert done.returncode == code, done.stderr
+    record = exit_record(run)
+    assert record["reason"] == reason
+    assert record["preflight"] == (json.loads(verdict) if verdict else record["preflight"])
+    assert (tmp_path / "trained").exists() is trained
+    assert not (run / "attempts" / "1" / "failed").exists()
+
+
+def test_a_preflight_that_hangs_is_ended_and_the_training_starts(tmp_path: Path) -> None:
+    done = call(batch(tmp_path, "maple_preflight stop 1 sleep 50; maple_launch true; maple_finish"))
+    assert done.returncode == 0, done.stderr
+    record = exit_record(tmp_path)
+    assert record["reason"] == "done"
+    assert record["preflight"]["verdict"] == "none"
+
+
+def test_term_during_the_preflight_ends_the_job(tmp_path: Path) -> None:
+    trial = f"maple_preflight stop 60 sh -c 'echo up >{tmp_path}/up; exec sleep 30'"
+    body = f"{trial}\nmaple_launch touch {tmp_path}/trained\nmaple_finish"
+    with subprocess.Popen(batch(tmp_path / "run", body), env=CLEAN) as process:
+        while not (tmp_path / "up").exists():
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(15) == 143
+    assert exit_record(tmp_path / "run")["reason"] == "terminated"
+    assert not (tmp_path / "trained").exists()

@@ -12,7 +12,7 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 def broken() -> list[str]:
     """Links that lead nowhere, as 'page: target'."""
-    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("endpoints/**/*.md")]
     links = ((page, target) for page in pages for target in _LINK.findall(page.read_text(encoding="utf-8")))
     return [
         f"{page.relative_to(ROOT)}: {target}"

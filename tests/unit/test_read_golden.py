@@ -26,8 +26,8 @@ def test_a_generated_script_reads_back_as_planned(case: str, paradigm: str) -> N
             name = f"-l {resource}"
         assert (name, value or None) in written, directive.option
 
-    assert len(script.launches) == 1
-    launch = script.launches[0]
+    assert len(script.launches) == (2 if plan.preflight else 1)
+    launch = script.launches[-1]
     words = [w for w in plan.launch.launcher if isinstance(w, str)]
     if plan.launch.mode != "first" and plan.launch.dialect != "local":
         assert launch.launcher == words[0]

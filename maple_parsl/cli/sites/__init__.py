@@ -11,7 +11,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     invoke_without_command=True,
-    help="The sites Maple knows: list, show, check, add.",
+    help="The sites Maple knows: list, show, check, add, test.",
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -66,12 +66,44 @@ def add(
     scheduler: Annotated[str | None, typer.Option(help="slurm or pbs; found on this machine if absent.")] = None,
     path: Annotated[Path | None, typer.Option(help="Folder; your own site folder if absent.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
+    probe: Annotated[bool, typer.Option("--probe", help="Draft it from read-only commands of this machine.")] = False,
+    from_script: Annotated[
+        Path | None, typer.Option("--from-script", help="Draft it from a job script that works there.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write a site file to fill in: a new site, or your own changes to a known one."""
     from maple_parsl.cli.sites.add import add_site
 
-    add_site(name, scheduler, path, force, json)
+    add_site(name, scheduler, path, force, json, probe, from_script)
+
+
+@app.command("test")
+def trial(
+    name: Name,
+    account: Annotated[str | None, typer.Option("--account", "-A", help="Account to charge.")] = None,
+    queue: Annotated[str | None, typer.Option("--queue", "-q", help="Queue, partition or QOS.")] = None,
+    nodes: Annotated[int, typer.Option("--nodes", "-N", min=1, help="Nodes.")] = 2,
+    gpus_per_node: Annotated[int | None, typer.Option("--gpus-per-node", min=1, help="Devices used per node.")] = None,
+    walltime: Annotated[str, typer.Option("--walltime", "-t", help="Most time the test may take.")] = "10m",
+    module: Annotated[list[str] | None, typer.Option("--module", help="Environment module to load; repeat.")] = None,
+    venv: Annotated[str | None, typer.Option("--venv", help="Virtual environment with torch.")] = None,
+    conda: Annotated[str | None, typer.Option("--conda", help="Conda environment with torch.")] = None,
+    python: Annotated[str | None, typer.Option("--python", help="Python interpreter with torch.")] = None,
+    run_root: Annotated[str | None, typer.Option("--run-root", help="Folder that all nodes see.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="The cost is confirmed.")] = False,
+    json: Json = False,
+) -> Any:
+    """Train a few steps on two nodes, to see that the site's file is right. The cost is shown and asked first.
+
+    Exit code 10: the test ran and did not succeed.
+    """
+    from maple_parsl.cli.sites.trial import try_site
+
+    environment = {"modules": tuple(module or ()) or None, "venv": venv, "conda": conda, "python": python}
+    shape = {"nodes": nodes, "gpus_per_node": gpus_per_node, "walltime": walltime}
+    fields = {"account": account, "queue": queue, **shape, **environment}
+    return try_site(name, fields, run_root=run_root, yes=yes, as_json=json)
 
 
 @app.command()

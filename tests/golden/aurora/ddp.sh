@@ -79,9 +79,15 @@ export MAPLE_VISIBLE_NAME="" MAPLE_VISIBLE_DEVICES=""
 maple_put "$MAPLE_RUN_DIR/bin/task.sh" <<'MAPLE_END_OF_TASK'
 <task.sh>
 MAPLE_END_OF_TASK
+maple_put "$MAPLE_RUN_DIR/bin/preflight.py" <<'MAPLE_END_OF_PREFLIGHT'
+<preflight.py>
+MAPLE_END_OF_PREFLIGHT
 
 # --- Launch
-export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh" MAPLE_START="$MAPLE_RUN_DIR/bin/start.sh"
+export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh"
+maple_preflight stop 60 mpiexec -n 24 --ppn 12 --cpu-bind list:4-7:8-11:12-15:16-19:20-23:24-27:56-59:60-63:64-67:68-71:72-75:76-79 \
+  sh "$MAPLE_TASK" device python3 -u "$MAPLE_RUN_DIR"/bin/preflight.py --nodes 2 --per-node 12 \
+    --paradigm ddp --seconds 60 --cores 1-51,105-155/1-51,105-155/1-51,105-155/1-51,105-155/1-51,105-155/1-51,105-155/53-103,157-207/53-103,157-207/53-103,157-207/53-103,157-207/53-103,157-207/53-103,157-207
 maple_launch mpiexec -n 24 --ppn 12 --cpu-bind list:4-7:8-11:12-15:16-19:20-23:24-27:56-59:60-63:64-67:68-71:72-75:76-79 \
   sh "$MAPLE_TASK" device python3 -u "$MAPLE_MINIAPP" --model gpt --paradigm ddp
 maple_finish

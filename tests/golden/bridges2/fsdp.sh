@@ -66,6 +66,14 @@ export MAPLE_VISIBLE_NAME="" MAPLE_VISIBLE_DEVICES=""
 maple_put "$MAPLE_RUN_DIR/bin/task.sh" <<'MAPLE_END_OF_TASK'
 <task.sh>
 MAPLE_END_OF_TASK
+maple_put "$MAPLE_RUN_DIR/bin/preflight.py" <<'MAPLE_END_OF_PREFLIGHT'
+<preflight.py>
+MAPLE_END_OF_PREFLIGHT
+maple_put "$MAPLE_RUN_DIR/bin/preflight.sh" <<'MAPLE_END_OF_START'
+exec python3 -m torch.distributed.run --nnodes=2 --nproc-per-node=8 --node-rank="$NODE_RANK" \
+  --master-addr="$MASTER_ADDR" --master-port="$MASTER_PORT" --no-python sh "$MAPLE_TASK" worker \
+  python3 -u "$MAPLE_RUN_DIR"/bin/preflight.py --nodes 2 --per-node 8 --paradigm fsdp --seconds 60
+MAPLE_END_OF_START
 maple_put "$MAPLE_RUN_DIR/bin/start.sh" <<'MAPLE_END_OF_START'
 exec python3 -m torch.distributed.run --nnodes=2 --nproc-per-node=8 --node-rank="$NODE_RANK" \
   --master-addr="$MASTER_ADDR" --master-port="$MASTER_PORT" --no-python sh "$MAPLE_TASK" worker \
@@ -73,13 +81,20 @@ exec python3 -m torch.distributed.run --nnodes=2 --nproc-per-node=8 --node-rank=
 MAPLE_END_OF_START
 
 # --- Launch
-export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh" MAPLE_START="$MAPLE_RUN_DIR/bin/start.sh"
+export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh"
 export LD_LIBRARY_PATH="${LD_LIBRARY_PATH-}" PYTHONPATH="${PYTHONPATH-}" # -x complains of unset ones
-maple_launch mpirun -np 2 --map-by ppr:1:node --bind-to none -x PATH -x LD_LIBRARY_PATH -x PYTHONPATH \
-  -x MAPLE_MINIAPP -x MASTER_ADDR -x MASTER_PORT -x MAPLE_RUN_ID -x MAPLE_RUN_DIR -x MAPLE_JOB_ID \
-  -x MAPLE_ATTEMPT -x MAPLE_ATTEMPT_DIR -x MAPLE_RESUME -x MAPLE_TASK -x MAPLE_START -x MAPLE_TASKS \
+maple_preflight stop 60 mpirun -np 2 --map-by ppr:1:node --bind-to none -x PATH -x LD_LIBRARY_PATH \
+  -x PYTHONPATH -x MAPLE_MINIAPP -x MASTER_ADDR -x MASTER_PORT -x MAPLE_RUN_ID -x MAPLE_RUN_DIR \
+  -x MAPLE_JOB_ID -x MAPLE_ATTEMPT -x MAPLE_ATTEMPT_DIR -x MAPLE_RESUME -x MAPLE_TASK -x MAPLE_TASKS \
   -x MAPLE_LOCAL_SIZE -x MAPLE_RANK_VARS -x MAPLE_LOCAL_VARS -x MAPLE_SIZE_VARS -x MAPLE_NODE_VARS \
   -x MAPLE_ONE_DEVICE -x MAPLE_VISIBLE_NAME -x MAPLE_VISIBLE_DEVICES -x MAPLE_POLL_LIMIT -x MAPLE_DEVICE \
   -x MAPLE_BACKEND -x OMP_NUM_THREADS \
-  sh "$MAPLE_TASK" node sh "$MAPLE_START"
+  sh "$MAPLE_TASK" node sh "$MAPLE_RUN_DIR"/bin/preflight.sh
+maple_launch mpirun -np 2 --map-by ppr:1:node --bind-to none -x PATH -x LD_LIBRARY_PATH -x PYTHONPATH \
+  -x MAPLE_MINIAPP -x MASTER_ADDR -x MASTER_PORT -x MAPLE_RUN_ID -x MAPLE_RUN_DIR -x MAPLE_JOB_ID \
+  -x MAPLE_ATTEMPT -x MAPLE_ATTEMPT_DIR -x MAPLE_RESUME -x MAPLE_TASK -x MAPLE_TASKS -x MAPLE_LOCAL_SIZE \
+  -x MAPLE_RANK_VARS -x MAPLE_LOCAL_VARS -x MAPLE_SIZE_VARS -x MAPLE_NODE_VARS -x MAPLE_ONE_DEVICE \
+  -x MAPLE_VISIBLE_NAME -x MAPLE_VISIBLE_DEVICES -x MAPLE_POLL_LIMIT -x MAPLE_DEVICE -x MAPLE_BACKEND \
+  -x OMP_NUM_THREADS \
+  sh "$MAPLE_TASK" node sh "$MAPLE_RUN_DIR"/bin/start.sh
 maple_finish

@@ -73,9 +73,15 @@ export MAPLE_VISIBLE_NAME="" MAPLE_VISIBLE_DEVICES=""
 maple_put "$MAPLE_RUN_DIR/bin/task.sh" <<'MAPLE_END_OF_TASK'
 <task.sh>
 MAPLE_END_OF_TASK
+maple_put "$MAPLE_RUN_DIR/bin/preflight.py" <<'MAPLE_END_OF_PREFLIGHT'
+<preflight.py>
+MAPLE_END_OF_PREFLIGHT
 
 # --- Launch
-export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh" MAPLE_START="$MAPLE_RUN_DIR/bin/start.sh"
+export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh"
+maple_preflight stop 60 mpiexec -n 8 --ppn 4 --cpu-bind none \
+  sh "$MAPLE_TASK" device python3 -u "$MAPLE_RUN_DIR"/bin/preflight.py --nodes 2 --per-node 4 \
+    --paradigm fsdp --seconds 60
 maple_launch mpiexec -n 8 --ppn 4 --cpu-bind none \
   sh "$MAPLE_TASK" device python3 -u "$MAPLE_MINIAPP" --model gpt --paradigm fsdp
 maple_finish

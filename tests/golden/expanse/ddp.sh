@@ -71,6 +71,14 @@ export MAPLE_VISIBLE_NAME="" MAPLE_VISIBLE_DEVICES=""
 maple_put "$MAPLE_RUN_DIR/bin/task.sh" <<'MAPLE_END_OF_TASK'
 <task.sh>
 MAPLE_END_OF_TASK
+maple_put "$MAPLE_RUN_DIR/bin/preflight.py" <<'MAPLE_END_OF_PREFLIGHT'
+<preflight.py>
+MAPLE_END_OF_PREFLIGHT
+maple_put "$MAPLE_RUN_DIR/bin/preflight.sh" <<'MAPLE_END_OF_START'
+exec python3 -m torch.distributed.run --nnodes=2 --nproc-per-node=4 --node-rank="$NODE_RANK" \
+  --master-addr="$MASTER_ADDR" --master-port="$MASTER_PORT" --no-python sh "$MAPLE_TASK" worker \
+  python3 -u "$MAPLE_RUN_DIR"/bin/preflight.py --nodes 2 --per-node 4 --paradigm ddp --seconds 60
+MAPLE_END_OF_START
 maple_put "$MAPLE_RUN_DIR/bin/start.sh" <<'MAPLE_END_OF_START'
 exec python3 -m torch.distributed.run --nnodes=2 --nproc-per-node=4 --node-rank="$NODE_RANK" \
   --master-addr="$MASTER_ADDR" --master-port="$MASTER_PORT" --no-python sh "$MAPLE_TASK" worker \
@@ -78,8 +86,11 @@ exec python3 -m torch.distributed.run --nnodes=2 --nproc-per-node=4 --node-rank=
 MAPLE_END_OF_START
 
 # --- Launch
-export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh" MAPLE_START="$MAPLE_RUN_DIR/bin/start.sh"
+export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh"
+maple_preflight stop 60 srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=40 \
+  --kill-on-bad-exit=1 --mpi=pmi2 \
+  sh "$MAPLE_TASK" node sh "$MAPLE_RUN_DIR"/bin/preflight.sh
 maple_launch srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=40 \
   --kill-on-bad-exit=1 --mpi=pmi2 \
-  sh "$MAPLE_TASK" node sh "$MAPLE_START"
+  sh "$MAPLE_TASK" node sh "$MAPLE_RUN_DIR"/bin/start.sh
 maple_finish

@@ -104,9 +104,16 @@ export MAPLE_VISIBLE_NAME="" MAPLE_VISIBLE_DEVICES=""
 maple_put "$MAPLE_RUN_DIR/bin/task.sh" <<'MAPLE_END_OF_TASK'
 <task.sh>
 MAPLE_END_OF_TASK
+maple_put "$MAPLE_RUN_DIR/bin/preflight.py" <<'MAPLE_END_OF_PREFLIGHT'
+<preflight.py>
+MAPLE_END_OF_PREFLIGHT
 
 # --- Launch
-export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh" MAPLE_START="$MAPLE_RUN_DIR/bin/start.sh"
+export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh"
+maple_preflight stop 60 srun --nodes=2 --ntasks=16 --ntasks-per-node=8 --cpus-per-task=7 \
+  --kill-on-bad-exit=1 --gpus-per-task=1 --gpu-bind=closest \
+  sh "$MAPLE_TASK" device python3 -u "$MAPLE_RUN_DIR"/bin/preflight.py --nodes 2 --per-node 8 \
+    --paradigm zero --seconds 60 --cores 1-7,65-71/9-15,73-79/17-23,81-87/25-31,89-95/33-39,97-103/41-47,105-111/49-55,113-119/57-63,121-127
 maple_launch srun --nodes=2 --ntasks=16 --ntasks-per-node=8 --cpus-per-task=7 \
   --kill-on-bad-exit=1 --gpus-per-task=1 --gpu-bind=closest \
   sh "$MAPLE_TASK" device python3 -u "$MAPLE_MINIAPP" --model gpt --paradigm zero --zero-stage 1

@@ -53,7 +53,7 @@ exec python3 -m torch.distributed.run --nnodes=1 --nproc-per-node=2 --node-rank=
 MAPLE_END_OF_START
 
 # --- Launch
-export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh" MAPLE_START="$MAPLE_RUN_DIR/bin/start.sh"
+export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh"
 maple_launch maple_local 1 \
-  sh "$MAPLE_TASK" node sh "$MAPLE_START"
+  sh "$MAPLE_TASK" node sh "$MAPLE_RUN_DIR"/bin/start.sh
 maple_finish

@@ -89,9 +89,15 @@ export MAPLE_VISIBLE_NAME="" MAPLE_VISIBLE_DEVICES=""
 maple_put "$MAPLE_RUN_DIR/bin/task.sh" <<'MAPLE_END_OF_TASK'
 <task.sh>
 MAPLE_END_OF_TASK
+maple_put "$MAPLE_RUN_DIR/bin/preflight.py" <<'MAPLE_END_OF_PREFLIGHT'
+<preflight.py>
+MAPLE_END_OF_PREFLIGHT
 
 # --- Launch
-export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh" MAPLE_START="$MAPLE_RUN_DIR/bin/start.sh"
+export MAPLE_TASK="$MAPLE_RUN_DIR/bin/task.sh"
+maple_preflight stop 60 mpiexec -n 8 --ppn 4 --cpu-bind list:24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39 \
+  sh "$MAPLE_TASK" device python3 -u "$MAPLE_RUN_DIR"/bin/preflight.py --nodes 2 --per-node 4 \
+    --paradigm zero --seconds 60 --cores 24-31,56-63/16-23,48-55/8-15,40-47/0-7,32-39
 maple_launch mpiexec -n 8 --ppn 4 --cpu-bind list:24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39 \
   sh "$MAPLE_TASK" device python3 -u "$MAPLE_MINIAPP" --model gpt --paradigm zero --zero-stage 1
 maple_finish

@@ -43,7 +43,7 @@ def pbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixture
 def plan(folder: Path, case: str, name: str, program: str = PRINT, **fields: Any) -> Plan:
     script = folder / "program.py"
     script.write_text(program)
-    made = cases.plan(case, model=None, script=str(script), **fields)
+    made = cases.plan(case, model=None, script=str(script), **{"preflight": "off", **fields})
     run_dir = folder / name
     run_dir.mkdir()
     placed = made.at(RunPlace(run_id=name, run_dir=str(run_dir), work_dir=str(folder)))

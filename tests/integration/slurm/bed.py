@@ -62,7 +62,7 @@ def plan(folder: Path, program: str, name: str | None = None, **fields: Any) -> 
     """A plan that runs a Python program with one process per device; bound to a run where a name is given."""
     script = folder / "program.py"
     script.write_text(program)
-    stated = {"nodes": 2, "gpus_per_node": 2, "walltime": "5m", "queue": "gpu", "cpus": 1, **fields}
+    stated = {"nodes": 2, "gpus_per_node": 2, "walltime": "5m", "queue": "gpu", "cpus": 1, "preflight": "off", **fields}
     made = compose(Request.of(script=str(script), **stated), SITE, cases.templates())
     return at(made, folder, name) if name else made
 

@@ -61,7 +61,8 @@ class Login:
         return dict(json.loads(done.stdout))
 
     def start(self, *words: str, env: Mapping[str, str] | None = None) -> str:
-        """`maple run WORDS` without waiting; the run's id."""
+        """`maple run WORDS` without waiting, and without a preflight unless one is asked for; the run's id."""
+        trial = () if "--preflight" in words else ("--preflight", "off")
         made = self.json(
             "run",
             "--yes",
@@ -72,6 +73,7 @@ class Login:
             "gpu",
             "--python",
             sys.executable,
+            *trial,
             *words,
             env=env,
         )

@@ -20,7 +20,8 @@ from tests.integration.slurm import bed as site
 from tests.testbeds.slurm.cluster import Testbed
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(240)]
-FIELDS = {"site": "bed", "nodes": 2, "gpus_per_node": 2, "walltime": "5m", "queue": "gpu", "cpus": 1}
+SIZE = {"nodes": 2, "gpus_per_node": 2, "cpus": 1, "walltime": "5m"}
+FIELDS = {"site": "bed", "queue": "gpu", **SIZE, "preflight": "off"}
 
 
 @pytest.fixture(autouse=True)

@@ -57,17 +57,17 @@ def without(text: str, pattern: str) -> str | None:
 
 
 def before_launch(text: str, line: str) -> str:
-    return text.replace("\nmaple_launch ", f"\n{line}\nmaple_launch ", 1)
+    return re.sub(r"^(?=maple_preflight |maple_launch )", lambda _: f"{line}\n", text, count=1, flags=re.M)
 
 
 def launch(text: str, line: str) -> str:
-    """Another launch instead of the one written."""
-    return re.sub(r"(?ms)^maple_launch .*?(?=^maple_finish)", lambda _: line + "\n", text)
+    """Another launch instead of those written."""
+    return re.sub(r"(?ms)^(?:maple_preflight|maple_launch) .*?(?=^maple_finish)", lambda _: line + "\n", text)
 
 
 def program(text: str, words: str) -> str | None:
     """Arguments added to the program."""
-    return swap(text, r"(--paradigm \w+.*)$", rf"\1 {words}")
+    return swap(text, r"(?s)\A(.*--paradigm \w+[^\n]*)", rf"\1 {words}")  # the last: the first is the preflight's
 
 
 def option(text: str, words: str) -> str | None:

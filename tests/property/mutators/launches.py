@@ -153,7 +153,8 @@ on_both("download-run-unseen", lambda t: before_launch(t, "curl -s https://examp
 on_both("eval-of-outside", lambda t: before_launch(t, 'eval "$1"'))
 on_both("argument-in-shell-text", lambda t: device_step(t, 'bash -c "python train.py $1"'))
 add("download-in-job", lambda t, s: before_launch(t, "pip install x") if offline(t, s) else None)
-add("online-service", lambda t, s: device_step(t, "python train.py --report-to wandb") if offline(t, s) else None)
+add("online-service", lambda t, s: device_step(without(t, "export WANDB_MODE") or t, "python train.py --report-to wandb")
+    if offline(t, s) else None)  # fmt: skip
 on_both("workers-started-per-task", lambda t: device_step(t, "globus-compute-endpoint start mine"))
 on_both("worker-address-loopback", lambda t: before_launch(t, "cat > config.py <<'E'\n"
         "c = Config(executors=[HighThroughputExecutor(address='127.0.0.1', provider=SlurmProvider(worker_init='. e'))])\nE"))  # fmt: skip

@@ -133,7 +133,7 @@ on_slurm("copies-per-gpu", lambda t: directive(t, "#SBATCH --ntasks-per-gpu=1"))
 on_both("visible-devices-shared", lambda t: device_step(before_launch(t, "export CUDA_VISIBLE_DEVICES=0"), "python train.py")
         .replace("maple_finish", "maple_finish"))  # fmt: skip
 on_slurm("device-isolated", lambda t: device_step(t, "--gpus-per-task=1 python train.py --device cuda")
-         if "ROCR" not in t and "gpus-per-task" not in t else None)  # fmt: skip
+         if 'NAME="ROCR' not in t and "gpus-per-task" not in t else None)  # fmt: skip
 on_slurm("memory-forms-exclusive", lambda t: directive(t, "#SBATCH --mem=8G\n#SBATCH --mem-per-cpu=2G"))
 on_slurm("memory-unit", lambda t: directive(without(t, "#SBATCH --mem") or t, "#SBATCH --mem=64"))
 add("memory-more-than-node", lambda t, s: directive(without(t, "#SBATCH --mem") or t, "#SBATCH --mem=90000G")

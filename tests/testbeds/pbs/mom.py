@@ -105,7 +105,7 @@ def main(job_id: str) -> None:
             job = known[job_id]
             if job["job_state"] == "F":
                 return
-            if job["job_state"] == "Q":
+            if job["job_state"] == "Q" and not crowded(job, known):
                 chosen = placed(cluster, job, known)
                 if isinstance(chosen, list):
                     hosts = [host for host, _ in chosen]
@@ -143,6 +143,13 @@ def main(job_id: str) -> None:
         who = f"terminated by {job['Job_Owner']}" if words == "deleted" else words
         job |= {"job_state": "F", "Exit_status": status, "obittime": now(), "mtime": now(), "Stageout_status": 1}
         job |= {"substate": {"finished": 92, "deleted": 91}.get(words, 93), "comment": f"{job['comment']} and {who}"}
+
+
+def crowded(job: dict[str, Any], known: dict[str, Any]) -> bool:
+    """Whether as many elements of its array run as may (``-J 0-9%4``)."""
+    most = known.get(job.get("array_id"), {}).get("max_run_subjobs", 0)
+    running = [j for j in known.values() if j.get("array_id") == job.get("array_id") and j["job_state"] == "R"]
+    return bool(most) and len(running) >= most
 
 
 def wait(process: subprocess.Popen[bytes], end: float, deleted: Path) -> tuple[int, str]:

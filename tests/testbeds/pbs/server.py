@@ -127,19 +127,43 @@ def qsub(words: list[str]) -> None:
         number = int(Path(cluster["root"], "next").read_text())
         Path(cluster["root"], "next").write_text(str(number + 1))
         job_id = f"{number}.{cluster['server']}"
-        Path(cluster["root"], "scripts", job_id).write_bytes(script)
-        known[job_id] = entry(cluster, job_id, name, queue, single, resources, "h" in single)
-        known[job_id]["Submit_arguments"] = shlex.join(sys.argv[2:])
+        started = [job_id]
+        if "J" in single:
+            job_id = f"{number}[].{cluster['server']}"
+            started = [f"{number}[{index}].{cluster['server']}" for index in array_of(single["J"])]
+        for each in dict.fromkeys((job_id, *started)):
+            Path(cluster["root"], "scripts", each).write_bytes(script)
+            known[each] = entry(cluster, each, name, queue, single, resources, "h" in single)
+            known[each]["Submit_arguments"] = shlex.join(sys.argv[2:])
+            if each != job_id:
+                index = each.partition("[")[2].partition("]")[0]
+                known[each] |= {"array_id": job_id, "array_index": index}
+                known[each]["Variable_List"] |= {"PBS_ARRAY_INDEX": index, "PBS_ARRAY_ID": job_id}
+            elif "J" in single:
+                known[each] |= {"array": "True", "job_state": "B", "max_run_subjobs": most_of(single["J"])}
     with Path(cluster["root"], "mom.log").open("ab") as log:
-        subprocess.Popen(
-            [sys.executable, "-E", "-S", str(HERE / "mom.py"), job_id],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            start_new_session=True,
-            cwd="/",
-        )
+        for each in started:
+            subprocess.Popen(
+                [sys.executable, "-E", "-S", str(HERE / "mom.py"), each],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+                cwd="/",
+            )
     print(job_id)
+
+
+def array_of(text: str) -> list[int]:
+    """``0-5``, ``0-5%2``: one index is no array to PBS."""
+    found = re.fullmatch(r"(\d+)-(\d+)(?::(\d+))?(?:%\d+)?", text)
+    if not found or int(found[1]) >= int(found[2]):
+        fail("qsub", "illegal -J value", 2)
+    return list(range(int(found[1]), int(found[2]) + 1, int(found[3] or 1)))
+
+
+def most_of(text: str) -> int:
+    return int(text.partition("%")[2] or 0)
 
 
 def split_resources(text: str) -> list[tuple[str, str]]:
@@ -260,11 +284,17 @@ def qstat(words: list[str]) -> None:
             flags += word[1:]
         else:
             ids.append(full_id(cluster, word))
+    if "Q" in flags or "B" in flags:
+        print(json.dumps(queues(cluster) if "Q" in flags else server(cluster), indent="\t", separators=(",", ":\t")))
+        return
     if "x" in flags and not cluster["history"]:
         fail("qstat", "PBS is not configured to maintain job history", 1)
     code = 0
     shown: dict[str, dict[str, Any]] = {}
     with jobs(cluster) as known:
+        settle_arrays(known)
+        if "t" in flags:
+            ids = [part for i in ids for part in (i, *(k for k, j in known.items() if j.get("array_id") == i))]
         for job_id in ids or known:
             job = known.get(job_id)
             past = job is not None and job["job_state"] == "F"
@@ -292,6 +322,30 @@ def qstat(words: list[str]) -> None:
     sys.exit(code)
 
 
+def queues(cluster: dict[str, Any]) -> dict[str, Any]:
+    """``qstat -Qf -F json``."""
+    shown = {}
+    for name, limits in cluster["queues"].items():
+        shown[name] = {"queue_type": "Execution", "total_jobs": 0, "enabled": "True", "started": "True"}
+        shown[name] |= {"resources_max": limits} if limits else {}
+    return {"timestamp": int(time.time()), "pbs_version": "23.06.06", "pbs_server": cluster["server"], "Queue": shown}
+
+
+def server(cluster: dict[str, Any]) -> dict[str, Any]:
+    """``qstat -Bf -F json``."""
+    mine = {"server_state": "Active", "default_queue": cluster["default_queue"], "max_array_size": 10000}
+    head = {"timestamp": int(time.time()), "pbs_version": "23.06.06", "pbs_server": cluster["server"]}
+    return head | {"Server": {cluster["server"]: mine}}
+
+
+def settle_arrays(known: dict[str, dict[str, Any]]) -> None:
+    """An array has ended when its elements have."""
+    for job_id, job in known.items():
+        elements = [part for part in known.values() if part.get("array_id") == job_id]
+        if job.get("array") and all(part["job_state"] == "F" for part in elements):
+            job |= {"job_state": "F", "Exit_status": max((part.get("Exit_status", 0) for part in elements), default=0)}
+
+
 def qselect(words: list[str]) -> None:
     cluster = conf()
     name = user = None
@@ -309,7 +363,10 @@ def qselect(words: list[str]) -> None:
     if history and not cluster["history"]:
         fail("qselect", "PBS is not configured to maintain job history", 1)
     with jobs(cluster) as known:
+        settle_arrays(known)
         for job_id, job in known.items():
+            if "array_id" in job:
+                continue  # qselect names arrays, and their elements only with -t
             mine = user in (None, job["Job_Owner"].partition("@")[0]) and name in (None, job["Job_Name"])
             if mine and (history or job["job_state"] != "F"):
                 print(job_id)

@@ -220,11 +220,18 @@ class Testbed(JobCommands):
             }
             for index in range(self.config.gpus):
                 (self.prefix / f"dev/nvidia{index}").symlink_to("/dev/null")
+            files |= live.accounts(self.config, self.prefix)
         files["hosts"] = live.hosts(None if self.shape else self.config)
         for name, text in files.items():
             (self.prefix / "etc" / name).write_text(text)
         for node in self.nodes:
             (self.prefix / "spool" / node).mkdir()
+        for name, uid in self.config.users.items():
+            home = self.prefix / "home" / name
+            home.mkdir(parents=True)
+            os.chown(home, uid, uid)
+        if self.config.users:
+            self.prefix.chmod(0o755)  # people who are not root submit to it
 
     def _start_munge(self) -> None:
         """munged with a key and a socket of its own; it wants their folders closed to others."""

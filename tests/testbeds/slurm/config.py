@@ -14,7 +14,11 @@ MUNGE_SOCKET = "run/munge.sock"
 
 @dataclass(frozen=True)
 class BedConfig:
-    """What a live testbed looks like. `settings` replaces or adds slurm.conf lines (None drops a line)."""
+    """What a live testbed looks like.
+
+    `settings` replaces or adds slurm.conf lines (None drops a line). `users` are people that its nodes know beside
+    those of this machine: name -> uid.
+    """
 
     nodes: int = 4
     gpus: int = 4
@@ -25,6 +29,7 @@ class BedConfig:
     memory_mb: int = 64_000
     node_prefix: str = "node"
     settings: Mapping[str, str | None] = field(default_factory=dict)
+    users: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 1 <= self.nodes <= 200 or not 0 <= self.gpus <= 16:
@@ -142,3 +147,15 @@ def hosts(config: BedConfig | None) -> str:
     if config is not None:
         lines += [f"{config.address(name)} {name}" for name in config.names]
     return "\n".join(lines) + "\n"
+
+
+def accounts(config: BedConfig, prefix: Path) -> dict[str, str]:
+    """This machine's passwd and group with the testbed's own people; nothing where it has none."""
+    if not config.users:
+        return {}
+    people = [f"{name}:x:{uid}:{uid}:{name}:{prefix / 'home' / name}:/bin/bash\n" for name, uid in config.users.items()]
+    groups = [f"{name}:x:{uid}:\n" for name, uid in config.users.items()]
+    return {
+        "passwd": Path("/etc/passwd").read_text() + "".join(people),
+        "group": Path("/etc/group").read_text() + "".join(groups),
+    }

@@ -166,9 +166,11 @@ class Machine:
         """A name for each link that was never used before: a killed node's link may linger for a moment."""
         links = {node: f"v{os.getpid() % 100000}x{self._links + index}" for index, node in enumerate(nodes)}
         self._links += len(nodes)
+        etc = self.prefix / "etc"
+        own = {f"/etc/{name}": str(etc / name) for name in ("passwd", "group") if (etc / name).exists()}
         return {
             "prefix": str(self.prefix),
-            "binds": {"/etc/hosts": str(self.prefix / "etc/hosts"), "/etc/slurm": str(self.prefix / "etc")},
+            "binds": {"/etc/hosts": str(etc / "hosts"), "/etc/slurm": str(etc), **own},
             "nodes": [{"name": node, "address": self.addresses[node], "link": links[node]} for node in nodes],
         }
 
@@ -178,7 +180,7 @@ class Machine:
         return str(path)
 
 
-FOLDERS = ("etc", "log", "run", "spool", "state", "dev", "db")
+FOLDERS = ("etc", "log", "run", "spool", "state", "dev", "db", "home", "broker", "client")
 
 
 MARKER = ".maple-slurm-testbed"

@@ -142,8 +142,8 @@ def test_findings_of_severity_error_stop_it(fake: FakeScheduler, store: Store, m
     fault = Finding.model_validate({"rule": "r", "class": "C", "severity": "error", "message": "no such GPU"})
     real = api._composed
 
-    def faulty(*args: Any) -> Any:
-        made, record = real(*args)
+    def faulty(*args: Any, **more: Any) -> Any:
+        made, record = real(*args, **more)
         return made.model_copy(update={"findings": (fault,)}), record
 
     monkeypatch.setattr(api, "_composed", faulty)

@@ -99,9 +99,11 @@ def test_asked_for_cancelling_explains_a_missing_answer() -> None:
     assert resolve(facts, evidence(None, None), said(None, since=NOW - SETTLE), NOW).state is S.CANCELLED
 
 
-def test_a_job_that_used_all_its_time_timed_out_though_nobody_says_so() -> None:
+def test_elapsed_time_alone_makes_no_timeout() -> None:
     facts = Facts(submitted_job="7", walltime=990)
-    assert resolve(facts, evidence(ENDED_BY_TERM), said(None, since=NOW - SETTLE), NOW).state is S.TIMEOUT
+    assert resolve(facts, evidence(ENDED_BY_TERM), said(None, since=NOW - SETTLE), NOW).state is S.TERMINATED
+    told = Evidence(owner="7", started=Started("7", 1, "n1", NOW - 990), exit=ENDED_BY_TERM, told_limit=True)
+    assert resolve(facts, told, said(None, since=NOW - SETTLE), NOW).state is S.TIMEOUT
 
 
 def test_the_job_that_claimed_the_run_is_its_job() -> None:

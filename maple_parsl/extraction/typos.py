@@ -1,0 +1,37 @@
+"""What a misspelt word was meant as: one or two slips from a word of the vocabulary, and no word of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from maple_parsl.extraction.vocabulary import Vocabulary
+
+
+def slips(word: str, known: Iterable[str]) -> list[str]:
+    """The known words nearest to a word, within the slips allowed for its length (swapped letters are one slip)."""
+    from rapidfuzz.distance import OSA
+
+    allowed = 1 if len(word) < 7 else 2
+    best: list[tuple[int, str]] = []
+    for candidate in known:
+        distance = OSA.distance(word, candidate, score_cutoff=allowed)
+        if distance <= allowed and (distance < 2 or len(candidate) >= 7):
+            best.append((distance, candidate))
+    best.sort()
+    return [candidate for distance, candidate in best if distance == best[0][0]]
+
+
+def near(word: str, known: Iterable[str]) -> str | None:
+    """The one known word that is nearest; None where there is none, or several."""
+    found = slips(word, known)
+    return found[0] if len(found) == 1 else None
+
+
+def meant(word: str, vocabulary: Vocabulary, *, after_number: bool) -> str | None:
+    """The entry a word was meant as; units only where a number stands before them."""
+    entries = vocabulary.entries
+    if len(word) < 4 or not word.isalpha() or (word in vocabulary.not_typos and not (after_number and word == "nods")):
+        return None
+    candidates = vocabulary.fuzzy.get(word[0], ())
+    found = slips(word, [each for each in candidates if after_number or entries[each][0] not in "nUgP"])
+    return found[0] if len({entries[each] for each in found}) == 1 else None

@@ -1,0 +1,123 @@
+"""Faults on the way to a site: what is told is true, no job is lost or doubled, nothing hangs."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.integration.globus.client import Client
+
+SITE = "slurm-stand"
+ASK = """
+import json, sys, time
+from maple_parsl.errors import TransportError
+from maple_parsl.transport import connect
+from maple_parsl.transport.via import checked
+way = connect(checked("globus", sys.argv[1]))
+began = time.monotonic()
+try:
+    said = {"root": way.call("where", root="~/runs", deadline=float(sys.argv[2]))["root"]}
+except TransportError as error:
+    said = {"error": str(error), "certain": error.certain}
+print(json.dumps({**said, "seconds": time.monotonic() - began}))
+"""
+
+
+def ask(client: Client, deadline: float = 90) -> dict[str, object]:
+    return dict(json.loads(client.python(ASK, client.stand.endpoint_id(SITE), str(deadline)).splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    ("fault", "words", "certain"),
+    [
+        ({"status": 401, "count": 9}, "endpoints login", True),
+        ({"status": 403, "count": 9}, "does not let you", True),
+        ({"status": 413}, "larger than", True),
+        ({"status": 422, "reason": "the block said no"}, "the block said no", True),
+        ({"status": 429, "count": 99}, "too many requests", True),
+        ({"status": 500, "count": 99}, "in trouble", False),
+        ({"body": "<html>proxy</html>", "status": 200}, "endpoint", False),
+        ({"hang": 60, "count": 9}, "no answer", False),
+    ],
+)
+def test_a_fault_of_the_service_is_told_and_passes(
+    client: Client, fault: dict[str, object], words: str, certain: bool
+) -> None:
+    client.stand.faults({"path": "/submit$", **fault})
+    said = ask(client, 45)
+    assert words in str(said["error"])
+    assert said["certain"] is certain
+    assert float(str(said["seconds"])) < 60
+    client.stand.faults()
+    assert "root" in ask(client)
+
+
+@pytest.mark.parametrize("after", [3.0, 8.0, 14.0])
+def test_a_client_killed_at_any_moment_leaves_one_job_or_none(client: Client, after: float) -> None:
+    process = client.popen(*client.job(), "--no-wait")
+    try:
+        process.wait(after)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+    process.communicate()
+    for run in client.runs():
+        status = client.until(run, "not_submitted", "pending", "running", "ending", "done")
+        if status["state"] == "not_submitted":
+            assert client.jobs_of(run) == []
+            client.json("run", "--resubmit", run, "--no-wait")
+        client.until(run, "done")
+        assert len(client.jobs_of(run)) == 1
+
+
+def test_the_endpoint_s_process_dies_while_a_run_goes_on(client: Client) -> None:
+    run = str(client.json(*client.job(30), "--no-wait")["run"])
+    client.until(run, "running")
+    pids = client.stand.user_process(SITE)
+    assert pids
+    client.stand.kill(pids)
+    assert client.until(run, "done")["state"] == "done"
+    assert len(client.jobs_of(run)) == 1
+
+
+def test_an_endpoint_that_is_offline_is_told_and_serves_when_it_is_back(client: Client) -> None:
+    stand = client.stand
+    run = str(client.json(*client.job(5), "--no-wait")["run"])
+    pids = stand.core_process(SITE)
+    assert pids
+    stand.kill(pids)
+    try:
+        stand.wait_offline(SITE)
+        done = client.maple(*client.job())
+        assert done.returncode == 6
+        assert "offline" in done.stderr
+        assert client.runs() == [run]
+    finally:
+        stand.start_endpoint(SITE)
+        stand.wait_online(SITE)
+    assert client.until(run, "done")["state"] == "done"
+
+
+def test_two_clients_follow_one_run(client: Client) -> None:
+    run = str(client.json(*client.job(5), "--no-wait")["run"])
+    followers = [client.popen("logs", "--follow", run) for _ in range(2)]
+    for follower in followers:
+        out, err = follower.communicate(timeout=240)
+        assert follower.returncode == 0, err
+        assert "rank 0 here" in out
+        assert "rank 1 here" in out
+    assert client.until(run, "done")["state"] == "done"
+
+
+def test_the_broker_is_restarted(client: Client) -> None:
+    run = str(client.json(*client.job(20), "--no-wait")["run"])
+    stand = client.stand
+    stand.broker.kill()
+    time.sleep(1)
+    stand.broker.start()
+    stand.broker.wait()
+    assert client.until(run, "done", seconds=400)["state"] == "done"
+    assert len(client.jobs_of(run)) == 1

@@ -1,0 +1,5 @@
+import sys
+
+from tests.testbeds.globus.cli import main
+
+sys.exit(main())
