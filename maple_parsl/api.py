@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -14,7 +14,7 @@ from maple_parsl.request import Request
 from maple_parsl.walltime import Walltime
 
 if TYPE_CHECKING:
-    from maple_parsl.agents import Answer
+    from maple_parsl.agents import Answer, Part
     from maple_parsl.catalogue import Catalogue, SiteRecord
     from maple_parsl.correction import Correction, PlanCorrection
     from maple_parsl.diagnosis import Diagnosis
@@ -215,6 +215,7 @@ def ask(
     *,
     stated: Mapping[str, Any] | None = None,
     model: Backend | None = None,
+    without: Collection[Part] = (),
     cwd: str | Path | None = None,
 ) -> Answer:
     """Say in plain words what to launch; the answer is a verified plan, or the questions that stand in its way.
@@ -228,6 +229,7 @@ def ask(
         words: plain words, JSON or YAML; see ``answer.reading`` for what was understood, and where.
         stated: fields of :class:`Request` stated apart from the words; they win.
         model: a language model for what the grammar leaves open; by default the one of the agents' settings (none).
+        without: parts to leave out (``model``, ``retrieval``, ``verification``, ``correction``), for measurements.
 
     Raises:
         ConfigurationError: a site, template or agent file is wrong.
@@ -236,7 +238,13 @@ def ask(
 
     catalogue = _catalogue(cwd)
     return answer(
-        words, catalogue, lambda request: _composed(request, catalogue), _templates(), model=model, stated=stated
+        words,
+        catalogue,
+        lambda request: _composed(request, catalogue),
+        _templates(),
+        model=model,
+        stated=stated,
+        without=without,
     )
 
 
