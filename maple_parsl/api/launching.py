@@ -37,6 +37,7 @@ def run(
     run_id: str | None = None,
     after: Sequence[str] | str = (),
     after_any: Sequence[str] | str = (),
+    restarts: int = 0,
     ask: Callable[[str], bool] | None = None,
     show: Callable[[Plan], None] | None = None,
     **fields: Any,
@@ -55,11 +56,15 @@ def run(
         run_id: the id the run gets (letters, digits, dashes), for a program that must find it again after a kill:
             when the store has a run of that id, that is returned and nothing is started.
         after, after_any: ids of runs that must have succeeded, or ended, before this one starts.
+        restarts: how often whoever waits for the run (:meth:`Run.result`) may start it again, where it failed for a
+            reason that passes or that a correction of the launch repairs. All attempts share ``max_node_hours``
+            (without it: what so many jobs of this plan can cost) and one folder of checkpoints.
         ask: puts a question to a person. show: is handed the plan before anything happens.
 
     Raises:
         Those of :func:`plan`, LimitError, NotHereError, SubmissionError, SchedulerError and StoreError.
     """
+    from maple_parsl.errors import RequestError
     from maple_parsl.runs.start import Terms, rehearse, start
 
     if run_id is not None and (known := _known(run_id)):
@@ -73,8 +78,10 @@ def run(
     planned = _waiting(planned, after, after_any)
     if show is not None:
         show(planned)
-    terms = Terms(yes, ask, max_node_hours, force, here, run_root, run_id)
+    terms = Terms(yes, ask, max_node_hours, force, here, run_root, run_id, restarts)
     if way is not None:
+        if restarts:
+            raise RequestError("restarts are for runs submitted on this machine; this one is submitted elsewhere")
         from maple_parsl.runs.away.start import start as start_away
 
         return start_away(planned, record, catalogue, terms, way, submits=not dry_run)
