@@ -16,7 +16,7 @@ import maple_parsl
 from maple_parsl.cli import main
 from maple_parsl.errors import LimitError, RequestError
 from maple_parsl.plan import Plan
-from maple_parsl.runs import place, restart
+from maple_parsl.runs import restart
 from maple_parsl.runs.run import Run
 from maple_parsl.runs.state import RunState
 from maple_parsl.runs.store import Store
@@ -137,13 +137,10 @@ def test_all_attempts_share_the_limit(ends: Callable[..., Ends], store: Store) -
     assert "0.60 of 1 node-hours are used" in outcome.restarts[-1]
 
 
-def test_what_all_may_cost_is_confirmed_at_first(
-    ends: Callable[..., Ends], store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_all_may_cost_is_confirmed_at_first(ends: Callable[..., Ends], store: Store) -> None:
     ends()
-    monkeypatch.setattr(place, "_NODE_LOCAL", ())
-    wide = {**FIELDS, "nodes": 8, "walltime": "1h"}
-    with pytest.raises(LimitError, match=r"3 runs x 8 nodes x 01:00:00 = at most 24\.00 node-hours; above 10"):
+    wide = {**FIELDS, "walltime": "8h"}
+    with pytest.raises(LimitError, match=r"3 runs x 1 node x 08:00:00 = at most 24\.00 node-hours; above 10"):
         maple_parsl.run(*WORDS, **wide, restarts=2)
     with pytest.raises(LimitError, match=r"at most 8\.00 node-hours; the limit is 5"):
         maple_parsl.run(*WORDS, **wide, restarts=2, yes=True, max_node_hours=5)
