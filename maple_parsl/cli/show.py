@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from maple_parsl.finding import Finding
     from maple_parsl.plan import Plan
-    from maple_parsl.runs.run import Status
+    from maple_parsl.runs.status import Status
 
 _COLOURS = {
     "done": "green",
@@ -145,6 +145,8 @@ def print_status(screen: Console, status: Status, extra: dict[str, str] | None =
         table.add_row("preflight", clean(f"{status.preflight.get('verdict')}{f': {found}' if found else ''}"))
     if status.watchdog:
         table.add_row("watchdog", clean(still(status.watchdog)), style="bold red")
+    for line in status.restarts:
+        table.add_row("restart", clean(line))
     for name, value in (extra or {}).items():
         table.add_row(name, clean(value))
     if status.asked_at and not status.state.final:

@@ -8,8 +8,8 @@ from typing import Any
 from maple_parsl.extraction.clock import seconds_of_clock, seconds_of_span
 from maple_parsl.extraction.names import model_name
 from maple_parsl.extraction.numbers import merged
-from maple_parsl.extraction.tokens import Token, tokens
 from maple_parsl.extraction.tables import cells
+from maple_parsl.extraction.tokens import Token, tokens
 from maple_parsl.extraction.typos import meant, mended_phrase
 from maple_parsl.extraction.vocabulary import Vocabulary, plain
 
@@ -88,8 +88,10 @@ def items(text: str, vocabulary: Vocabulary) -> list[Item]:
     while at < len(pieces):
         item, used = _phrase(text, pieces, at, vocabulary) or (None, 0)
         if item is None and pieces[at].low == "n" and at and pieces[at - 1].end == pieces[at].start:
-            made.append(replace(made[-1], letter="n", value="node", text=pieces[at].text, low="n", start=pieces[at].start,
-                                end=pieces[at].end))  # fmt: skip
+            piece = pieces[at]
+            made.append(
+                replace(made[-1], letter="n", value="node", text=piece.text, low="n", start=piece.start, end=piece.end)
+            )
             used = 1
         elif item is None:
             made.extend(_single(pieces[at], vocabulary, made))

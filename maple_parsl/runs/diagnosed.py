@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from maple_parsl.diagnosis import Diagnosis, LogSource, diagnose
+from typing import TYPE_CHECKING
+
 from maple_parsl.runs import files
 from maple_parsl.runs.logs import NAMES
-from maple_parsl.runs.run import Run
+
+if TYPE_CHECKING:
+    from maple_parsl.diagnosis import Diagnosis
+    from maple_parsl.runs.outcome import Outcome
+    from maple_parsl.runs.run import Run
 
 # How the scheduler's accounting would say it.
 _WORDS = {
@@ -17,13 +22,15 @@ _WORDS = {
 }
 
 
-def diagnosed(run: Run) -> Diagnosis:
-    """What failed first in a run.
+def diagnosed(run: Run, outcome: Outcome | None = None) -> Diagnosis:
+    """What failed first in a run; ``outcome`` saves asking for its end again.
 
     Raises:
         StoreError: the run's records cannot be read.
     """
-    outcome = run.outcome()
+    from maple_parsl.diagnosis import LogSource, diagnose
+
+    outcome = outcome or run.outcome()
     folder = run.fetched()
     logs = [folder / name for name in NAMES]
     sources = [LogSource(str(path), path=path) for path in logs if path.is_file()]

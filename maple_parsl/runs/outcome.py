@@ -24,6 +24,7 @@ class Outcome:
         started, ended: of the last attempt, seconds since 1970. seconds: between them.
         node_hours: nodes x time of the last attempt, as used.
         attempts: how often the job started.
+        restarts: of a run that is started again where it fails: what was decided after each attempt.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Outcome:
     metrics: Metrics | None
     run_dir: str
     title: str = ""
+    restarts: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -61,6 +63,7 @@ class Outcome:
         values = {key: value for key, value in raw.items() if key in known}
         found = raw.get("metrics")
         values["metrics"] = Metrics(**found) if isinstance(found, dict) else None
+        values["restarts"] = tuple(raw.get("restarts", ()))
         values["state"] = RunState(raw["state"])
         return cls(**values)
 
@@ -87,6 +90,7 @@ class Outcome:
             rows.append(f"  loss {found.first_loss:.4f} -> {found.last_loss:.4f} after {found.steps} steps{speed}")
         if self.attempts > 1:
             rows.append(f"  started {self.attempts} times")
+        rows += [f"  {row}" for row in self.restarts]
         if self.node_hours is not None:
             rows.append(f"  {self.node_hours:.3f} node-hours used")
         rows.append(f"  files: {self.run_dir}")

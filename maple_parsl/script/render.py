@@ -228,6 +228,8 @@ def _place(plan: Plan) -> Iterator[ScriptLine]:
             f" MAPLE_LINK={plan.link.number} MAPLE_LINKS={plan.link.of}",
             f"MAPLE_RESUME={int(plan.link.number > 1)}",
         )
+    elif plan.resumes:
+        yield from _text("MAPLE_RESUME=1 # an earlier attempt left checkpoints")
 
 
 def _elements(plan: Plan) -> Iterator[ScriptLine]:
