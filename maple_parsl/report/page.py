@@ -18,7 +18,8 @@ from maple_parsl.runs import metrics
 from maple_parsl.runs.cost import Cost
 from maple_parsl.runs.files import explained
 from maple_parsl.runs.logs import missing
-from maple_parsl.runs.run import Run, Status
+from maple_parsl.runs.run import Run
+from maple_parsl.runs.status import Status
 from maple_parsl.version import VERSION
 
 LOG_TAIL = 64 << 10
