@@ -23,6 +23,7 @@ from maple_parsl.walltime import Walltime
 
 if TYPE_CHECKING:
     from maple_parsl.catalogue import Catalogue, SiteRecord
+    from maple_parsl.inference import Answer as Answered
     from maple_parsl.inference import Backend
     from maple_parsl.plan import Plan
     from maple_parsl.site import Site
@@ -49,6 +50,14 @@ class Answer:
     notes: tuple[str, ...] = ()
     trace: Trace = field(default_factory=Trace)
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """That a model which was chosen did not answer, and why; the rules answered alone."""
+        failed = {step.model: str(step.decision["failed"]) for step in self.trace.steps if "failed" in step.decision}
+        return tuple(
+            f"model {name} did not answer, rules alone did: {why}" for name, why in failed.items() if name != "none"
+        )
+
     def __str__(self) -> str:
         if self.plan is not None:
             return self.plan.title
@@ -57,14 +66,14 @@ class Answer:
     def unanswered(self) -> UnansweredError:
         """The open questions, as the error that the command line shows."""
         known = {name: value.value for name, value in self.reading.values.items() if value.basis != "follows"}
-        return UnansweredError(self.questions, known, self.notes)
+        return UnansweredError(self.questions, known, (*self.notes, *self.notices))
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "reading": self.reading.to_dict(),
             "plan": self.plan.model_dump(mode="json", by_alias=True) if self.plan else None,
             "templates": [match.to_dict() for match in self.templates],
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self.notices],
             **({} if self.plan else self.unanswered().to_dict()),
             "trace": self.trace.to_dict(),
         }
@@ -148,9 +157,10 @@ def amend(
         try:
             proposed, answer = ask(model, settings, fields, words=problem[:1000], problem=problem[:1000])
         except InferenceError as error:
+            step.model = model.model
             step.decision = {"changes": {}, "failed": str(error)}
             return None
-        _told(step, model, answer.read, answer.written)
+        _told(step, answer)
         kept = {name: value for name, value in proposed.items() if value in offered}
         refused = {name: value for name, value in proposed.items() if name not in kept}
         step.decision = {"changes": kept, "refused": refused}
@@ -266,7 +276,7 @@ def _fill(reading: Reading, settings: AgentSettings, model: Backend, catalogue: 
             step.model = model.model
             step.decision = {"filled": {}, "failed": str(error)}
             return reading
-        _told(step, model, told.read, told.written)
+        _told(step, told)
         filled: dict[str, Any] = {}
         refused: dict[str, str] = {}
         for name, value in proposed.items():
@@ -278,7 +288,7 @@ def _fill(reading: Reading, settings: AgentSettings, model: Backend, catalogue: 
                 refused[name] = f"{value!r}: there is no such site"
                 continue
             filled[name] = value
-            reading = reading.with_value(name, Value(value, *place, 0.5, "model", f"proposed by {model.model}"))
+            reading = reading.with_value(name, Value(value, *place, 0.5, "model", f"proposed by {told.model}"))
             step.spans[name] = {"start": place[0], "end": place[1], "text": reading.words[slice(*place)]}
         step.decision = {"filled": filled, "refused": refused}
     return reading
@@ -298,9 +308,9 @@ def _model(settings: AgentSettings, trace: Trace, name: str) -> Backend | None:
         return None
 
 
-def _told(step: Step, model: Backend, read: int, written: int) -> None:
-    step.model = model.model
-    step.tokens = {"read": read, "written": written}
+def _told(step: Step, told: Answered) -> None:
+    step.model, step.route = told.model, told.route
+    step.tokens = {"read": told.read, "written": told.written}
 
 
 def _offered(site: Site | None, matches: Sequence[Match]) -> list[str]:
