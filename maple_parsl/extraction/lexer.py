@@ -88,10 +88,7 @@ def items(text: str, vocabulary: Vocabulary) -> list[Item]:
     while at < len(pieces):
         item, used = _phrase(text, pieces, at, vocabulary) or (None, 0)
         if item is None and pieces[at].low == "n" and at and pieces[at - 1].end == pieces[at].start:
-            piece = pieces[at]
-            made.append(
-                replace(made[-1], letter="n", value="node", text=piece.text, low="n", start=piece.start, end=piece.end)
-            )
+            made.append(Item("n", "node", pieces[at].text, "n", pieces[at].start, pieces[at].end))
             used = 1
         elif item is None:
             made.extend(_single(pieces[at], vocabulary, made))

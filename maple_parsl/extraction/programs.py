@@ -15,7 +15,7 @@ OURS = frozenset(
     "--site --nodes --walltime --account --queue --partition --qos --gpus-per-node --time -A -N -t -q --ntasks-per-node"
     " --gres --model --paradigm --script --project --precision --conda --venv".split()
 )
-_TAKES = frozenset({"takes", "accepts", "expects"})
+_TAKES = frozenset({"which", "takes", "accepts", "expects"})
 _DASHES = re.compile(r"(?:^|\s)--\s+(?=-{0,2}\w)")
 _QUOTE = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _WORD = re.compile(r"(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"`,;]|[,;](?=[^\s]))+")

@@ -30,12 +30,17 @@ def near(word: str, known: Iterable[str]) -> str | None:
 def mended_phrase(phrase: str, vocabulary: Vocabulary) -> str | None:
     """The paradigm that some words name when one or two slips are put right; none of them may be known as it is."""
     words = phrase.split()
-    if not vocabulary.technical.keys() & set(words) and len(words) < 3:
+    if vocabulary.technical.isdisjoint(words):
         return None
-    put = [word if word in vocabulary.technical else _slip(word, vocabulary) for word in words]
-    made = " ".join(word for word in put if word)
+    put: list[str] = []
+    for word in words:
+        right = word if word in vocabulary.technical else _slip(word, vocabulary)
+        if right is None:
+            return None
+        put.append(right)
+    made = " ".join(put)
     entry = vocabulary.entries.get(made)
-    return made if entry is not None and entry[0] == "A" and None not in put else None
+    return made if entry is not None and entry[0] == "A" else None
 
 
 def _slip(word: str, vocabulary: Vocabulary) -> str | None:
