@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from maple_parsl.runs.store import Store
 
 MOST = 10
+_PATIENCE = 20.0  # seconds for another process to put on record what it is starting
 FILE = "restart.json"
 _PASSING = frozenset({"node_failure", "preemption", "port_conflict"})
 """Causes that say nothing against the launch, as classes of failures."""
@@ -136,10 +138,20 @@ def following(run: Run, outcome: Outcome) -> Run | None:
         plan, series = made or _decide(run, outcome, Series.of(raw))[0]
         return _start(run, plan, series, str(chosen), store)
     except (MapleError, Stop) as error:
-        if chosen in store.ids():  # started meanwhile by another, or refused by the scheduler: its own story
-            return Run.open(chosen, store)
+        if _appears(str(chosen), run.run_dir.with_name(str(chosen)), store):
+            return Run.open(chosen, store)  # started meanwhile by another, or refused by the scheduler: its own story
         run.entry.write(FILE, {"run": None, "why": f"it could not be submitted: {error}", "changes": []})
         return None
+
+
+def _appears(run_id: str, folder: Path, store: Store) -> bool:
+    """Whether a run is on record, or is about to be: another who waits has made its folder."""
+    end = time.monotonic() + _PATIENCE
+    while run_id not in store.ids():
+        if not folder.exists() or time.monotonic() > end:
+            return run_id in store.ids()
+        time.sleep(0.1)
+    return True
 
 
 def told(run: Run) -> list[str]:
