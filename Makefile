@@ -54,7 +54,7 @@ test-full: $(READY) system ## every test in full length (hours)
 bench: $(READY) system ## speed and memory as ratios, written to bench.json
 	$(BIN)/python -m tests.benchmarks bench.json
 
-docs: $(READY) ## check the documentation
+docs: $(READY) ## check the documentation and build it, to build/docs
 	$(BIN)/python -m tests.tools.docs
 
 public-scripts: $(READY) ## read public scripts at their source (network), check them, write docs/public_scripts.md

@@ -17,15 +17,17 @@ from maple_parsl.folders import expanded
 from maple_parsl.request import explain
 
 AGENTS = ("extraction", "retrieval", "verification", "correction")
-BackendName = Literal["none", "transformers", "openai"]
+BackendName = Literal["none", "transformers", "openai", "globus"]
 
 
 class ModelSettings(BaseModel):
     """Which language model answers, and within which limits.
 
     Attributes:
-        backend: ``none``, ``transformers`` (on this machine) or ``openai`` (any compatible server).
-        name: path or name of the model. url: the server's, ending in ``/v1``. key_env: the variable with its key.
+        backend: ``none``, ``transformers`` (on this machine), ``openai`` (any compatible server) or ``globus``
+            (endpoints that your site files name for inference).
+        name: path or name of the model; with ``globus`` a site, or ``any``.
+        url: the server's, ending in ``/v1``. key_env: the variable with its key.
         device: cuda, xpu or cpu; absent: the accelerator that is there.
         max_prompt, max_answer: tokens. timeout: seconds for one answer. max_bytes: of a server's answer.
     """
@@ -67,8 +69,8 @@ class AgentSettings(BaseModel):
 def agent(name: str) -> AgentSettings:
     """Settings of an agent; those in the folder MAPLE_AGENTS, laid out alike, come before the shipped ones.
 
-    ``MAPLE_MODEL`` (such as ``transformers:/path/to/model`` or ``openai:name@http://host:8000/v1``) chooses the model
-    of the agents that use one.
+    ``MAPLE_MODEL`` (such as ``transformers:/path/to/model``, ``openai:name@http://host:8000/v1`` or ``globus:any``)
+    chooses the model of the agents that use one.
 
     Raises:
         ConfigurationError: a file cannot be read, or the model is not written in that form.
@@ -101,13 +103,18 @@ def _read(folder: Path) -> AgentSettings:
         raise ConfigurationError(f"agent {file}: {error}") from None
 
 
-def _chosen(text: str) -> dict[str, str]:
+def _chosen(text: str) -> dict[str, str | float]:
     backend, _, rest = text.partition(":")
     if backend == "none":
         return {"backend": "none"}
     if backend == "transformers" and rest:
         return {"backend": backend, "name": rest}
+    if backend == "globus" and rest:  # a worker that starts loads its model first
+        return {"backend": backend, "name": rest, "timeout": 120.0}
     name, at, url = rest.rpartition("@")
     if backend == "openai" and at and name and url.startswith(("http://", "https://")):
         return {"backend": backend, "name": name, "url": url.rstrip("/")}
-    raise ConfigurationError(f"MAPLE_MODEL {text!r}: write none, transformers:PATH, or openai:NAME@http://HOST:PORT/v1")
+    raise ConfigurationError(
+        f"MAPLE_MODEL {text!r}: write none, transformers:PATH, openai:NAME@http://HOST:PORT/v1, globus:SITE"
+        " or globus:any"
+    )

@@ -17,6 +17,7 @@ class Step:
         agent: extraction, retrieval, verification or correction. round: of the bounded loop, from 1.
         inputs: what it was given. decision: what it concluded. spans: the text its values were read from.
         model: that answered; ``none`` where rules did. tokens: read and written. seconds: wall time.
+        route: the endpoints that were asked for the answer, and what came of it.
     """
 
     agent: str
@@ -26,6 +27,7 @@ class Step:
     spans: dict[str, Any] = field(default_factory=dict)
     model: str = "none"
     tokens: dict[str, int] = field(default_factory=dict)
+    route: tuple[str, ...] = ()
     seconds: float = 0.0
 
 

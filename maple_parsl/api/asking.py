@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maple_parsl.api import composing
 
 if TYPE_CHECKING:
-    from maple_parsl.agents import Answer
+    from maple_parsl.agents import Answer, Part
     from maple_parsl.inference import Backend
 
 
@@ -18,6 +18,7 @@ def ask(
     *,
     stated: Mapping[str, Any] | None = None,
     model: Backend | None = None,
+    without: Collection[Part] = (),
     cwd: str | Path | None = None,
 ) -> Answer:
     """Say in plain words what to launch; the answer is a verified plan, or the questions that stand in its way.
@@ -31,6 +32,7 @@ def ask(
         words: plain words, JSON or YAML; see ``answer.reading`` for what was understood, and where.
         stated: fields of :class:`Request` stated apart from the words; they win.
         model: a language model for what the grammar leaves open; by default the one of the agents' settings (none).
+        without: parts to leave out (``model``, ``retrieval``, ``verification``, ``correction``), for measurements.
 
     Raises:
         ConfigurationError: a site, template or agent file is wrong.
@@ -45,4 +47,5 @@ def ask(
         composing.templates(),
         model=model,
         stated=stated,
+        without=without,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maple_parsl.api import composing
-from maple_parsl.plan import Plan
+from maple_parsl.plan import Origin, Plan
 from maple_parsl.request import Request
 from maple_parsl.walltime import Walltime
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def run(
     model: str | None = None,
     paradigm: str | None = None,
-    site: str | None = None,
+    site: str | Sequence[str] | None = None,
     /,
     *,
     request: Request | None = None,
@@ -45,6 +45,8 @@ def run(
     """Launch, once, and return the run. On ``local`` the three words are enough.
 
     Args:
+        site: also ``any`` or several (a list, or ``a,b``): the run goes where it fits and would start first, by what
+            their schedulers say now; ``run.plan.provenance["site"]`` has the reason. ``any``: those your files lead to.
         request, fields, cwd: as for :func:`plan`.
         dry_run: check everything and submit nothing; the run then has a plan and no job.
         yes: the cost is confirmed. max_node_hours: refuse a job that could cost more.
@@ -71,11 +73,15 @@ def run(
     if run_id is not None and (known := _known(run_id)):
         return known
     catalogue = composing.catalogue_at(cwd)
-    made = request if request is not None else composing.request_of(model, paradigm, site, fields)
+    one = site if site is None or isinstance(site, str) else ",".join(site)
+    made = request if request is not None else composing.request_of(model, paradigm, one, fields)
+    made, why = _sited(made, catalogue, via, here)
     if here:
         made = _as_granted(made, catalogue)
     way = _way(made, catalogue, via, here)
     planned, record = composing.composed(made, catalogue, away=way is not None)
+    if why is not None:
+        planned = planned.model_copy(update={"provenance": {**planned.provenance, "site": why}})
     planned = _waiting(planned, after, after_any)
     if way is None:
         planned = inputs.checked(planned, record.site, catalogue.cwd)
@@ -192,6 +198,28 @@ def _known(run_id: str) -> Run | None:
         raise RequestError(f"{run_id!r} cannot be the id of a run; use 6 to 61 small letters, digits and dashes")
     store = Store()
     return Run.open(run_id, store) if run_id in store.ids() else None
+
+
+def _sited(request: Request, catalogue: Catalogue, via: str | None, here: bool) -> tuple[Request, Origin | None]:
+    """The request at one site, and why at that one where several were named."""
+    from maple_parsl.errors import RequestError
+    from maple_parsl.runs.away import choice
+
+    names = choice.listed(request.site)
+    if names is None:
+        return request, None
+    if via is not None or here:
+        raise RequestError("via and here go with one site, not with several")
+
+    def at(name: str) -> Request:
+        return request.model_copy(update={"site": name})
+
+    def composed(name: str) -> Plan:
+        away = _way(at(name), catalogue, None, False) is not None
+        return composing.composed(at(name), catalogue, away=away)[0]
+
+    found = choice.choose(names, catalogue, composed, lambda name: _way(at(name), catalogue, None, False))
+    return at(found.site), Origin(layer="computed", why=found.why)
 
 
 def _way(request: Request, catalogue: Catalogue, via: str | None, here: bool) -> Via | None:

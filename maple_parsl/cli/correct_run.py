@@ -19,9 +19,9 @@ def correct_run(run: Run, out: Path | None, json: bool) -> int:
     import maple_parsl.api as api
     from maple_parsl.checking.difference import unified
     from maple_parsl.errors import RequestError
-    from maple_parsl.runs.diagnosing import diagnosed
+    from maple_parsl.runs.diagnosed import diagnosed
 
-    diagnosis = diagnosed(run, run.outcome())
+    diagnosis = diagnosed(run)
     old = run.plan
     made = api.correct(old, diagnosis)
     # The run's own name and folders are not part of what changes.

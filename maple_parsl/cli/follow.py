@@ -57,9 +57,13 @@ def progress(run: Run) -> str:
 def follow_log(run: Run, offset: int = 0) -> None:
     """Print the log as it is written, until the run has ended. To a terminal nothing that could drive it."""
     terminal = sys.stdout.isatty()
-    for part in run.follow(offset, every=0.5):
+    for part in run.follow(offset, every=0.5, told=_asked_again):
         sys.stdout.write(clean(part) if terminal else part)
         sys.stdout.flush()
+
+
+def _asked_again(why: str) -> None:
+    sys.stderr.write(f"{clean(why)}; the run goes on and is asked for again\n")
 
 
 def detached(run: Run) -> None:

@@ -185,10 +185,12 @@ def _shower(diff: str | None, json: bool) -> Callable[[Plan], None] | None:
 
 
 def _show(plan: Plan) -> None:
-    from maple_parsl.cli.output import console
+    from maple_parsl.cli.output import clean, console
     from maple_parsl.cli.show import print_findings, print_plan
 
     screen = console(stderr=True)
+    if why := plan.provenance.get("site"):
+        screen.print(f"site    {plan.site}, chosen: {clean(why.why)}", highlight=False, markup=False)
     print_plan(screen, plan)
     print_findings(screen, plan.findings)
 

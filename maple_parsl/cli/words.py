@@ -129,6 +129,6 @@ def say(found: Answer, verb: str) -> None:
     if found.plan is None:
         raise RequestError("there is no plan to show")
     write = sys.stderr.write
-    for note in (*found.notes, *(issue.message for issue in found.reading.warnings)):
+    for note in (*found.notes, *found.notices, *(issue.message for issue in found.reading.warnings)):
         write(f"note: {clean(note)}\n")
     write(f"the same in options: {clean(flags(found.plan.request, verb))}\n")

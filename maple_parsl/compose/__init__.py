@@ -36,7 +36,8 @@ def compose(
         ComposeError: with every reason found, each saying what to do.
         UnknownNameError: for a model, paradigm or template that Maple does not have.
     """
-    context = Context(request, site, site_origin)
+    context = _with_default_walltime(Context(request, site, site_origin))
+    request = context.request
     scheduler = site.scheduler.kind
     if site.status == "retired" or scheduler == "lsf":
         raise ComposeError([f"{site.title} is retired{f': {site.status_note}' if site.status_note else ''}"])
@@ -107,6 +108,21 @@ def compose(
     )
 
 
+def _with_default_walltime(context: Context) -> Context:
+    """The context with the walltime that the user's own file of the site sets, where the request has none."""
+    request, default = context.request, context.site.defaults.walltime
+    unsaid = request.walltime is None and not _names(request, "--time", "-t")
+    if default is not None and unsaid and context.site.scheduler.kind != "none":
+        context.request = request.model_copy(update={"walltime": default})
+        context.note("walltime", "configured", "your default walltime for this site")
+    return context
+
+
+def _names(request: Request, *options: str) -> bool:
+    """Whether the request states one of these options as a directive of the scheduler."""
+    return bool({option.split("=", 1)[0].split(" ", 1)[0] for option in request.directives} & set(options))
+
+
 def _paradigm(context: Context) -> str:
     request = context.request
     if request.model is None and request.script is None:
@@ -132,11 +148,10 @@ def _required(context: Context) -> None:
     request, scheduler = context.request, context.site.scheduler
     if scheduler.kind == "none":
         return
-    named = {option.split("=", 1)[0].split(" ", 1)[0] for option in request.directives}
-    if request.walltime is None and not named & {"--time", "-t"}:
+    if request.walltime is None and not _names(request, "--time", "-t"):
         context.problems.append("no walltime stated; state one such as 30m or 02:00:00")
     account = request.account or context.site.defaults.account
-    if scheduler.account == "required" and account is None and not named & {"--account", "-A"}:
+    if scheduler.account == "required" and account is None and not _names(request, "--account", "-A"):
         hint = f" ({scheduler.account_hint})" if scheduler.account_hint else ""
         context.problems.append(f"{context.site.name} charges every job to an account; state yours{hint}")
     if request.account:
@@ -167,7 +182,8 @@ def _required(context: Context) -> None:
                 fix=scheduler.account_hint or f"it should match {scheduler.account_pattern}",
             )
     if request.walltime:
-        context.note("walltime", "stated", "stated in the request")
+        if "walltime" not in context.provenance:
+            context.note("walltime", "stated", "stated in the request")
         if scheduler.min_walltime and request.walltime < scheduler.min_walltime:
             context.problems.append(
                 f"walltime {request.walltime} is below the {scheduler.min_walltime} that"

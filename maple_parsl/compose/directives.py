@@ -151,7 +151,9 @@ def _limits(context: Context, target: Target, account: str, queue: str, walltime
         if qos:
             made.append(Directive(option=f"--qos={qos}", origin=origin))
     if request.walltime:
-        made.append(Directive(option=f"{walltime}{request.walltime}", origin=stated()))
+        made.append(
+            Directive(option=f"{walltime}{request.walltime}", origin=context.provenance.get("walltime") or stated())
+        )
     return made
 
 

@@ -1,4 +1,4 @@
-"""Where a language model answers: nowhere (the default), on this machine, or on an OpenAI-compatible server."""
+"""Where a language model answers: nowhere (the default), here, on an OpenAI-compatible server, or on an endpoint."""
 
 from maple_parsl.inference.base import Answer, Backend, InferenceError, Message
 from maple_parsl.inference.choose import backend

@@ -15,12 +15,13 @@ Message = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model answered. ``read``, ``written``: tokens, where they are known."""
+    """What a model answered. ``read``, ``written``: tokens, where they are known. ``route``: who was asked."""
 
     text: str
     model: str
     read: int = 0
     written: int = 0
+    route: tuple[str, ...] = ()
 
 
 class Backend(Protocol):

@@ -30,6 +30,10 @@ def _made(settings: ModelSettings, key: str) -> Backend:
         from maple_parsl.inference.local import LocalModel
 
         return LocalModel(settings)
+    if settings.backend == "globus":
+        from maple_parsl.inference.fleet import FleetModel
+
+        return FleetModel(settings)
     if not settings.url:
         raise ConfigurationError("agent model: backend openai needs url, ending in /v1")
     from maple_parsl.inference.server import ServerModel

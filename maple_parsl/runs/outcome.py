@@ -76,7 +76,7 @@ class Outcome:
         if self.code is not None:
             head += f", code {self.code}"
         if self.seconds is not None:
-            head += f", {_duration(self.seconds)}"
+            head += f", {duration(self.seconds)}"
         if self.hosts:
             head += f" on {self.hosts}"
         rows = [head]
@@ -134,7 +134,8 @@ def conclude(
     )
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds in words."""
     whole = round(seconds)
     if whole < 120:
         return f"{whole} s"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from maple_parsl.errors import LimitError, MapleError, RequestError, StoreError
 from maple_parsl.plan import Plan, RunPlace
 from maple_parsl.runs import submit
-from maple_parsl.runs.diagnosing import diagnosed
+from maple_parsl.runs.diagnosed import diagnosed
 from maple_parsl.runs.outcome import Outcome
 from maple_parsl.runs.place import new_id
 from maple_parsl.runs.prepare import prepare

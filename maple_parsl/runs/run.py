@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from maple_parsl.errors import MapleError, RequestError, RunFailedError, StoreError
 from maple_parsl.plan import Plan
-from maple_parsl.runs import inside, logs, restart, submit
+from maple_parsl.runs import following, inside, logs, restart, submit
 from maple_parsl.runs.backend import Backend, backend
 from maple_parsl.runs.evidence import Evidence, gather
 from maple_parsl.runs.logs import LogPart
@@ -237,22 +237,18 @@ class Run:
             away.fetch_all(self.entry, self.summary, connect(self.summary.via))
         return self.files
 
-    def follow(self, offset: int = 0, every: float = 1.0) -> Iterator[LogPart]:
-        """Parts of the log as they are written, until the run has ended; looks ``every`` seconds."""
-        checked = 0.0
-        ended = False
-        while True:
-            part = self.logs(offset)
-            offset = part.offset
-            if part:
-                yield part
-                continue
-            if ended:
-                return
-            if time.monotonic() - checked >= max(every, 1.0):
-                ended, checked = self.outcome() is not None, time.monotonic()
-            if not ended:
-                time.sleep(every)
+    def follow(
+        self, offset: int = 0, every: float = 1.0, told: Callable[[str], None] | None = None
+    ) -> Iterator[LogPart]:
+        """Parts of the log as they are written, until the run has ended; looks ``every`` seconds.
+
+        Args:
+            told: is handed why the site does not answer; it is asked again.
+
+        Raises:
+            TransportError: the site has not answered for a quarter of an hour; the run goes on.
+        """
+        return following.parts(self, offset, every, told)
 
     def cancel(self) -> Status:
         """End the run. That it was asked for is noted first; asking twice does no harm.

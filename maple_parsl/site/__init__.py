@@ -13,6 +13,7 @@ from maple_parsl.site.base import Amount, Facts, Line, Model, Name, Names, Varia
 from maple_parsl.site.batch import Band, Directives, Queue, Queues, Scheduler
 from maple_parsl.site.launching import Environment, Launcher, Rendezvous
 from maple_parsl.site.nodes import Device, NodeKind
+from maple_parsl.walltime import Walltime
 
 __all__ = [
     "Band",
@@ -92,13 +93,14 @@ class Defaults(Model):
     """What a person or group fixed for their own use of a site; never part of the shipped catalogue.
 
     Attributes:
-        account, queue: used when a request names none.
+        account, queue, walltime: used when a request names none.
         run_root: folder that holds run directories, on a file system all nodes see.
         max_node_hours: refuse jobs above; ask_above_node_hours: ask before jobs above.
     """
 
     account: Names | None = None
     queue: Names | None = None
+    walltime: Walltime | None = None
     run_root: str | None = None
     max_node_hours: Amount | None = None
     ask_above_node_hours: Amount | None = None

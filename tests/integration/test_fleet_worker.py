@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from maple_parsl.fleet import worker_source
+from tests import tiny_model
 
 SCHEMA = {
     "type": "object",
@@ -21,23 +22,7 @@ SCHEMA = {
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
-
-    folder = tmp_path_factory.mktemp("model")
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    inner = Tokenizer(
-        models.BPE(vocab={letter: number for number, letter in enumerate([*letters, "<end>"])}, merges=[])
-    )
-    inner.pre_tokenizer, inner.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="<end>")
-    tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(7)
-    config = GPT2Config(vocab_size=len(tokenizer), n_positions=256, n_embd=32, n_layer=2, n_head=2, eos_token_id=256)
-    GPT2LMHeadModel(config).save_pretrained(folder)
-    return folder
+    return tiny_model.write(tmp_path_factory.mktemp("model"))
 
 
 def load() -> Any:

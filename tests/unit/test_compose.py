@@ -10,6 +10,7 @@ from maple_parsl.compose import compose
 from maple_parsl.errors import ComposeError, RequestError, UnknownNameError
 from maple_parsl.plan import Plan
 from maple_parsl.request import Request
+from maple_parsl.walltime import Walltime
 from tests import cases
 
 
@@ -318,3 +319,15 @@ def test_an_own_environment_is_completed_by_what_the_site_says() -> None:
     lines = [step.line for step in cases.plan("perlmutter", conda="mine").setup]
     assert lines.index("module load nccl cudatoolkit") > lines.index("conda activate mine")
     assert "module load nccl cudatoolkit" not in [step.line for step in cases.plan("perlmutter").setup]
+
+
+def test_a_walltime_of_one_s_own_site_file_is_used_where_none_is_stated() -> None:
+    record = cases.plan("polaris")
+    site = cases.site("polaris")
+    mine = site.model_copy(update={"defaults": site.defaults.model_copy(update={"walltime": Walltime.parse("30m")})})
+    made = compose(record.request.model_copy(update={"walltime": None}), mine, cases.templates())
+    assert str(made.walltime) == "00:30:00"
+    assert made.provenance["walltime"].layer == "configured"
+    (line,) = [each for each in made.directives if "walltime" in each.option]
+    assert line.origin.layer == "configured"
+    assert compose(record.request, mine, cases.templates()).provenance["walltime"].layer == "stated"

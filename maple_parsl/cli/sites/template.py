@@ -123,6 +123,7 @@ torch_device = "cpu"                    # EDIT: cuda (NVIDIA and AMD), xpu (Inte
 # [defaults]
 # account = ""
 # queue = ""
+# walltime = ""                          # such as 30m, where a request states none
 # run_root = ""                          # on a file system that all nodes see
 '''
 
@@ -137,6 +138,7 @@ extends = "{name}"
 [defaults]
 # account = ""
 # queue = ""
+# walltime = ""                          # such as 30m, where a request states none
 # run_root = ""                          # on a file system that all nodes see
 # max_node_hours =                       # refuse jobs above
 # ask_above_node_hours =                 # ask before jobs above

@@ -59,7 +59,7 @@ class Client:
         (self.work / "job.py").write_text(JOB.format(seconds=seconds))
         return (
             *("run", "--script", "job.py", "--site", "slurm-stand", "--nodes", "2", "--gpus-per-node", "1"),
-            *("--walltime", "5m", "--yes", "--python", "python3"),
+            *("--walltime", "5m", "--yes", "--python", "python3", "--template", "plain", "--preflight", "off"),
         )
 
     def until(self, run: str, *states: str, seconds: float = SECONDS) -> dict[str, Any]:

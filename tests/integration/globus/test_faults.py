@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from tests.integration.globus.client import Client
+from tests.testbeds.globus import Stand
 
 SITE = "slurm-stand"
 ASK = """
@@ -18,17 +22,35 @@ from maple_parsl.errors import TransportError
 from maple_parsl.transport import connect
 from maple_parsl.transport.via import checked
 way = connect(checked("globus", sys.argv[1]))
-began = time.monotonic()
-try:
-    said = {"root": way.call("where", root="~/runs", deadline=float(sys.argv[2]))["root"]}
-except TransportError as error:
-    said = {"error": str(error), "certain": error.certain}
-print(json.dumps({**said, "seconds": time.monotonic() - began}))
+for row in sys.stdin:
+    began = time.monotonic()
+    try:
+        said = {"root": way.call("where", root="~/runs", deadline=float(row))["root"]}
+    except TransportError as error:
+        said = {"error": str(error), "certain": error.certain}
+    print(json.dumps({**said, "seconds": time.monotonic() - began}), flush=True)
 """
+Ask = Callable[[float], dict[str, Any]]
 
 
-def ask(client: Client, deadline: float = 90) -> dict[str, object]:
-    return dict(json.loads(client.python(ASK, client.stand.endpoint_id(SITE), str(deadline)).splitlines()[-1]))
+@pytest.fixture(scope="module")
+def ask(stand: Stand, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """One process of a person outside, which asks the site where it is, again and again."""
+    client = Client(stand, tmp_path_factory.mktemp("asker"))
+    words = client.stand.outside([sys.executable, "-c", ASK, stand.endpoint_id(SITE)])
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(words, cwd=client.work, env=client.env, **pipes) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def asked(deadline: float) -> dict[str, Any]:
+            process.stdin.write(f"{deadline}\n")
+            process.stdin.flush()
+            return dict(json.loads(process.stdout.readline()))
+
+        yield asked
+        process.stdin.close()
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize(
@@ -45,15 +67,16 @@ def ask(client: Client, deadline: float = 90) -> dict[str, object]:
     ],
 )
 def test_a_fault_of_the_service_is_told_and_passes(
-    client: Client, fault: dict[str, object], words: str, certain: bool
+    stand: Stand, ask: Ask, fault: dict[str, object], words: str, certain: bool
 ) -> None:
-    client.stand.faults({"path": "/submit$", **fault})
-    said = ask(client, 45)
+    assert "root" in ask(90)
+    stand.faults({"path": "/submit$", **fault})
+    said = ask(12 if "hang" in fault else 45)
     assert words in str(said["error"])
     assert said["certain"] is certain
     assert float(str(said["seconds"])) < 60
-    client.stand.faults()
-    assert "root" in ask(client)
+    stand.faults()
+    assert "root" in ask(90)
 
 
 @pytest.mark.parametrize("after", [3.0, 8.0, 14.0])
@@ -86,9 +109,7 @@ def test_the_endpoint_s_process_dies_while_a_run_goes_on(client: Client) -> None
 def test_an_endpoint_that_is_offline_is_told_and_serves_when_it_is_back(client: Client) -> None:
     stand = client.stand
     run = str(client.json(*client.job(5), "--no-wait")["run"])
-    pids = stand.core_process(SITE)
-    assert pids
-    stand.kill(pids)
+    stand.end_endpoint(SITE)
     try:
         stand.wait_offline(SITE)
         done = client.maple(*client.job())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from tests.integration.globus.client import Client
@@ -79,3 +80,14 @@ def test_sites_elsewhere_are_listed_and_probed(client: Client) -> None:
     said = json.loads(client.maple("endpoints", "probe", "slurm-stand", "--json").stdout)
     assert said["commands"] == ["sbatch"]
     assert Path(said["root"]).is_absolute()
+
+
+def test_four_words_train_on_the_real_scheduler_elsewhere(client: Client) -> None:
+    done = client.maple("run", "gpt", "fsdp", "slurm-stand", "--nodes", "2", "--follow", timeout=600)
+    assert done.returncode == 0, done.stderr
+    (run,) = client.runs()
+    assert f"{run}: done, code 0" in done.stdout
+    metrics = client.json("status", run)["metrics"]
+    assert metrics["last_loss"] < metrics["first_loss"]
+    # eight processes said who they are, on two nodes
+    assert {f"rank {rank}" for rank in range(8)} <= set(re.findall(r"rank \d+", client.maple("logs", run).stdout))

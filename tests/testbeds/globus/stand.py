@@ -175,6 +175,7 @@ class Stand:
             "GLOBUS_COMPUTE_USER_DIR": str(home / "globus"),
             "PATH": ":".join(path),
             **({"SLURM_CONF": str(self.prefix / "etc/slurm.conf")} if place.slurm else {}),
+            **({"PYTHONPATH": str(home / "late")} if place.kind == "inference" else {}),
             **place.extra,
         }
 
@@ -183,6 +184,7 @@ class Stand:
         home = self.home(place.name)
         (home / "bin").mkdir(parents=True)
         self._put_python(home / "bin/python3")
+        self._put_packages(home / "late")
         if not place.slurm:
             for command in ("sbatch", "qsub"):
                 (home / "bin" / command).write_text("#!/bin/sh\necho 'no scheduler here' >&2\nexit 1\n")
@@ -205,6 +207,15 @@ class Stand:
         place = self.places[name]
         words = [*_DROP, str(ENVIRONMENT / "bin/globus-compute-endpoint"), "start", name]
         place.process = self._spawn(words, name, self.environment(place))
+
+    def end_endpoint(self, name: str) -> None:
+        """Kill its processes at once, as when its machine dies."""
+        pids = self.core_process(name) + self.user_process(name)
+        if not pids:
+            raise TestbedError(f"no endpoint of {name} runs")
+        self.kill(pids)
+        if (process := self.places[name].process) is not None:
+            process.wait(60)
 
     def endpoint_id(self, name: str) -> str:
         file = self.home(name) / "globus" / name / "endpoint.json"
@@ -244,13 +255,17 @@ class Stand:
 
     # -- a client -----------------------------------------------------------------------------------------
 
-    def client_environment(self, folder: Path) -> dict[str, str]:
-        """What a person elsewhere has set who uses the stand: their own configuration, in ``folder``."""
+    def client_environment(self, folder: Path, model: str = "tiny") -> dict[str, str]:
+        """What a person elsewhere has set who uses the stand: their own configuration, in ``folder``.
+
+        Args:
+            model: path of the weights that the workers of the endpoints for inference load.
+        """
         sites = folder / "config/sites"
         sites.mkdir(parents=True, exist_ok=True)
         for name in self.places:
             text = (SITES / f"{name}.toml").read_text()
-            said = {"@ENDPOINT@": self.endpoint_id(name), "@HOME@": str(self.home(name)), "@MODEL@": "tiny"}
+            said = {"@ENDPOINT@": self.endpoint_id(name), "@HOME@": str(self.home(name)), "@MODEL@": model}
             for mark, value in said.items():
                 text = text.replace(mark, value)
             (sites / f"{name}.toml").write_text(text)
@@ -290,6 +305,12 @@ class Stand:
         packages = next(p for p in sys.path if p.endswith("site-packages"))
         path.write_text(f'#!/bin/sh\nPYTHONPATH={packages} exec {inner} "$@"\n')
         path.chmod(0o755)
+
+    def _put_packages(self, folder: Path) -> None:
+        """Torch and transformers for workers that hold a model: this Python's, behind the endpoint's own packages."""
+        folder.mkdir()
+        packages = next(p for p in sys.path if p.endswith("site-packages"))
+        (folder / "sitecustomize.py").write_text(f"import sys\nsys.path.append({packages!r})\n")
 
     def _owned(self, folder: Path) -> None:
         for path in (folder, *folder.rglob("*")):

@@ -1,10 +1,11 @@
-"""The diagnosis of a run that has ended, from its own files and the scheduler's word."""
+"""The diagnosis of a run: its logs, exit record and the scheduler's verdict, read together."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from maple_parsl.runs import files
+from maple_parsl.runs.logs import NAMES
 
 if TYPE_CHECKING:
     from maple_parsl.diagnosis import Diagnosis
@@ -21,16 +22,21 @@ _WORDS = {
 }
 
 
-def diagnosed(run: Run, outcome: Outcome | None) -> Diagnosis:
-    """Why a run failed, as far as its logs, its exit record and its end tell."""
+def diagnosed(run: Run, outcome: Outcome | None = None) -> Diagnosis:
+    """What failed first in a run; ``outcome`` saves asking for its end again.
+
+    Raises:
+        StoreError: the run's records cannot be read.
+    """
     from maple_parsl.diagnosis import LogSource, diagnose
 
+    outcome = outcome or run.outcome()
     folder = run.fetched()
-    logs = [folder / name for name in ("log.txt", "scheduler.log")]
+    logs = [folder / name for name in NAMES]
     sources = [LogSource(str(path), path=path) for path in logs if path.is_file()]
     return diagnose(
         sources,
-        script=run.plan.script,
+        script=run.script.read_text(encoding="utf-8", errors="replace") if run.summary.hand else run.plan.script,
         accounting=_WORDS.get(outcome.state.value) if outcome is not None else None,
         exit_record=files.read(folder / "exit.json"),
     )

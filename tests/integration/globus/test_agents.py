@@ -1,0 +1,70 @@
+"""Agents answered by a real model on real endpoints: when one dies, only the route changes."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+from tests import tiny_model
+from tests.integration.globus.client import Client
+
+WORDS = "fsdp train.py on 2 polaris nodes, 1 hour in debug, and let the Tidewater pot pay for it"
+SITES = ("nvidia-stand", "intel-stand")
+ASK = """
+import json, sys, time
+from maple_parsl import api
+words, count, pause = json.loads(sys.argv[1])
+for _ in range(count):
+    answer = api.ask(words)
+    (step,) = [one for one in answer.trace.steps if one.round == 2]
+    said = answer.to_dict()
+    del said["trace"]
+    decision = {name: step.decision[name] for name in ("filled", "refused")} if step.route else step.decision
+    print(json.dumps([step.model, step.route, said, decision]), flush=True)
+    time.sleep(pause)
+"""
+
+
+def test_agents_answer_through_two_endpoints_and_killing_one_changes_only_the_route(client: Client) -> None:
+    stand = client.stand
+    model = stand.prefix / "model"
+    if not model.exists():
+        tiny_model.write(model)
+    client.env |= stand.client_environment(client.folder, str(model)) | {"MAPLE_MODEL": "globus:any"}
+    found: list[str] = []
+    asking = json.dumps([WORDS, 25, 1.0])
+    load = threading.Thread(target=lambda: found.append(client.python(ASK, asking)))
+    load.start()
+    victim = _busy(client)
+    stand.end_endpoint(victim)
+    try:
+        load.join(300)
+    finally:
+        stand.start_endpoint(victim)
+        stand.wait_online(victim)
+    rows = [json.loads(row) for row in found[0].splitlines() if row.startswith("[")]
+    assert len(rows) == 25
+    other = next(site for site in SITES if site != victim)
+    assert rows[0][0].endswith(f"@{victim}")
+    assert rows[-1][0].endswith(f"@{other}")
+    assert {json.dumps(row[2:]) for row in rows} == {json.dumps(rows[0][2:])}
+    lost = next(row for row in rows if row[0].endswith(f"@{other}"))
+    print(f"killed {victim}: {lost[1]}")
+
+
+def _busy(client: Client, seconds: float = 240) -> str:
+    """The endpoint that has been asked twice or more."""
+    ids = {client.stand.endpoint_id(site): site for site in SITES}
+    seen: dict[str, int] = dict.fromkeys(SITES, 0)
+    start, limit = len(client.stand.calls()), time.monotonic() + seconds
+    while time.monotonic() < limit:
+        seen = dict.fromkeys(SITES, 0)
+        for _, _, path in client.stand.calls()[start:]:
+            for endpoint, site in ids.items():
+                seen[site] += path.endswith(f"{endpoint}/submit")
+        for site, count in seen.items():
+            if count >= 3:
+                return site
+        time.sleep(0.5)
+    raise AssertionError(f"no endpoint answers: {seen}")
