@@ -101,7 +101,7 @@ def test_two_hundred_runs_are_told_in_one_call(client: Client, capsys: pytest.Ca
         store, stand = client.folder / "maple/runs", client.stand
         root = stand.home(SITE) / "runs"
         for number in range(199):
-            name = f"{run}-{number}"
+            name = f"{run[:-4]}{number:04x}"
             shutil.copytree(store / run, store / name, symlinks=True)
             for path in (store / name).glob("*.json"):
                 path.write_text(path.read_text().replace(run, name))
