@@ -34,8 +34,10 @@ check: $(READY) ## static checks, unit and golden tests (3 minutes)
 # Endpoints run as an unprivileged user, who must be able to execute their Python: the system's, not one below a
 # private home. Compiled at once, because that user may not write the folder and would compile at every start.
 ENDPOINT := .venv-endpoint
+MINOR = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+ENDPOINT_PYTHON ?= $(shell command -v /usr/bin/python$(MINOR) || command -v /usr/bin/python3 || echo $(PYTHON))
 $(ENDPOINT)/.ready: constraints.txt
-	$(shell command -v /usr/bin/python3 || echo $(PYTHON)) -m venv $(ENDPOINT)
+	$(ENDPOINT_PYTHON) -m venv $(ENDPOINT)
 	$(ENDPOINT)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt globus-compute-endpoint
 	-nice $(ENDPOINT)/bin/python -m compileall -q $(ENDPOINT)/lib >/dev/null
 	@touch $@
@@ -48,10 +50,10 @@ globus-stand: $(READY) system endpoint ## sites with real endpoints on this mach
 test: $(READY) system endpoint ## every test, a fixed sample of the long ones
 	$(BIN)/python -m tests.tools.run test
 
-test-full: $(READY) system ## every test in full length (hours)
+test-full: $(READY) system endpoint ## every test in full length (hours)
 	$(BIN)/python -m tests.tools.run full
 
-bench: $(READY) system ## speed and memory as ratios, written to bench.json
+bench: $(READY) system endpoint ## speed and memory as ratios, written to bench.json
 	$(BIN)/python -m tests.benchmarks bench.json
 
 docs: $(READY) ## check the documentation and build it, to build/docs

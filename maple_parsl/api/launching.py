@@ -67,6 +67,7 @@ def run(
         Those of :func:`plan`, LimitError, NotHereError, SubmissionError, SchedulerError and StoreError.
     """
     from maple_parsl.errors import RequestError
+    from maple_parsl.runs import inputs
     from maple_parsl.runs.start import Terms, rehearse, start
 
     if run_id is not None and (known := _known(run_id)):
@@ -82,6 +83,8 @@ def run(
     if why is not None:
         planned = planned.model_copy(update={"provenance": {**planned.provenance, "site": why}})
     planned = _waiting(planned, after, after_any)
+    if way is None:
+        planned = inputs.checked(planned, record.site, catalogue.cwd)
     if show is not None:
         show(planned)
     terms = Terms(yes, ask, max_node_hours, force, here, run_root, run_id, restarts)
@@ -158,6 +161,7 @@ def _agreed(
     model: str | None, paradigm: str | None, site: str | None, options: Mapping[str, Any]
 ) -> tuple[Plan, SiteRecord, Catalogue, Terms]:
     """The plan of a group, and the terms it starts under."""
+    from maple_parsl.runs import inputs
     from maple_parsl.runs.start import Terms
 
     given = dict(options)
@@ -168,7 +172,7 @@ def _agreed(
     catalogue = composing.catalogue_at(cwd)
     made = request if request is not None else composing.request_of(model, paradigm, site, given)
     planned, record = composing.composed(made, catalogue)
-    planned = _waiting(planned, *waits)
+    planned = inputs.checked(_waiting(planned, *waits), record.site, catalogue.cwd)
     if show is not None:
         show(planned)
     return planned, record, catalogue, terms

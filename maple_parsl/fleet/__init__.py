@@ -125,6 +125,8 @@ class Fleet:
         while self.clock() < end:
             name = self._next(left, tried, trace, began) if self._due(waiting, began) else None
             if name is not None:
+                now = self.clock() - began
+                trace += [Step(late, "late, so the next was asked too", now) for late in waiting.values()]
                 tried.add(name)
                 waiting[self._pool.submit(self._ask, name, prompts, schema, end)] = name
             if not waiting:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from maple_parsl.runs.store import Store
 
 MOST = 10
+_PATIENCE = 20.0  # seconds for another process to put on record what it is starting
 FILE = "restart.json"
 _PASSING = frozenset({"node_failure", "preemption", "port_conflict"})
 """Causes that say nothing against the launch, as classes of failures."""
@@ -42,6 +44,8 @@ _FAILED = {
     RunState.OUT_OF_MEMORY,
     RunState.PREEMPTED,
 }
+_OPEN = {RunState.UNKNOWN, RunState.NOT_SUBMITTED, RunState.REFUSED}
+"""Ends that may turn out to be none."""
 _OF_STATE = {RunState.NODE_FAILURE: "node_failure", RunState.PREEMPTED: "preemption"}
 
 
@@ -68,7 +72,14 @@ class Series:
 
     @classmethod
     def of(cls, raw: Mapping[str, Any]) -> Series:
-        """Read it from a record; raises KeyError, TypeError or ValueError for what is none."""
+        """Read it from a record; raises StoreError for what is none."""
+        try:
+            return cls._of(raw)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StoreError(f"the record of a run's restarts is damaged ({error})") from None
+
+    @classmethod
+    def _of(cls, raw: Mapping[str, Any]) -> Series:
         return cls(
             allowed=int(raw["allowed"]),
             first=str(raw["first"]),
@@ -108,21 +119,19 @@ def following(run: Run, outcome: Outcome) -> Run | None:
     """The run that takes this one's place, which has ended; started now where that is due. None: there is none.
 
     Raises:
-        StoreError: what was decided cannot be written.
+        StoreError: its records are damaged, or what was decided cannot be written.
     """
     from maple_parsl.runs.run import Run
 
     raw = run.summary.restarts
-    if raw is None or outcome.ok:
+    if raw is None or outcome.ok or outcome.state in _OPEN:
         return None
-    store = run.store
+    store, series = run.store, Series.of(raw)
     kept = run.entry.read(FILE)
     made: tuple[Plan, Series] | None = None
     if kept is None:
         try:
-            made, decided = _decide(run, outcome, Series.of(raw))
-        except (KeyError, TypeError, ValueError):
-            made, decided = None, {"run": None, "why": "the record of its restarts is damaged", "changes": []}
+            made, decided = _decide(run, outcome, series)
         except Stop as stop:
             decided = {"run": None, "why": str(stop), "changes": []}
         run.entry.create(FILE, decided)
@@ -133,13 +142,23 @@ def following(run: Run, outcome: Outcome) -> Run | None:
     if chosen in store.ids():
         return Run.open(chosen, store)
     try:
-        plan, series = made or _decide(run, outcome, Series.of(raw))[0]
-        return _start(run, plan, series, str(chosen), store)
+        plan, later = made or _decide(run, outcome, series)[0]
+        return _start(run, plan, later, str(chosen), store)
     except (MapleError, Stop) as error:
-        if chosen in store.ids():  # started meanwhile by another, or refused by the scheduler: its own story
-            return Run.open(chosen, store)
+        if _appears(str(chosen), run.run_dir.with_name(str(chosen)), store):
+            return Run.open(chosen, store)  # started meanwhile by another, or refused by the scheduler: its own story
         run.entry.write(FILE, {"run": None, "why": f"it could not be submitted: {error}", "changes": []})
         return None
+
+
+def _appears(run_id: str, folder: Path, store: Store) -> bool:
+    """Whether a run is on record, or is about to be: another who waits has made its folder."""
+    end = time.monotonic() + _PATIENCE
+    while run_id not in store.ids():
+        if not folder.exists() or time.monotonic() > end:
+            return run_id in store.ids()
+        time.sleep(0.1)
+    return True
 
 
 def told(run: Run) -> list[str]:
@@ -159,7 +178,10 @@ def stop(run: Run, why: str) -> Run | None:
     if run.summary.restarts is None or run.entry.create(FILE, {"run": None, "why": why, "changes": []}):
         return None
     later = (run.entry.read(FILE) or {}).get("run")
-    return Run.open(later, run.store) if later and later in run.store.ids() else None
+    if later and later in run.store.ids():
+        return Run.open(later, run.store)
+    run.entry.write(FILE, {"run": None, "why": why, "changes": []})  # decided, and not started yet
+    return None
 
 
 def _decide(run: Run, outcome: Outcome, series: Series) -> tuple[tuple[Plan, Series], dict[str, Any]]:
@@ -200,7 +222,10 @@ def _mended(run: Run, diagnosis: Diagnosis, fault: str, series: Series) -> tuple
     from maple_parsl.api import composing, correct
 
     old = run.plan
-    made: PlanCorrection = correct(old, diagnosis, cwd=series.cwd)
+    try:
+        made: PlanCorrection = correct(old, diagnosis, cwd=series.cwd)
+    except MapleError as error:
+        raise Stop(f"the launch cannot be made again: {error}") from None
     if made.correct and made.changes and made.plan is not None:
         words = []
         for change in made.changes:

@@ -203,8 +203,8 @@ class Run:
     def future(self) -> Future[Outcome]:
         """A future for other programs to depend on, such as a Parsl app.
 
-        It gives the outcome of a successful run and raises :class:`RunFailedError` for any other, so that what
-        depends on a failed run does not start.
+        It is of this attempt alone. It gives the outcome of a successful run and raises :class:`RunFailedError` for
+        any other, so that what depends on a failed run does not start.
         """
         made: Future[Outcome] = Future()
         made.set_running_or_notify_cancel()

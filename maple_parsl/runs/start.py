@@ -1,11 +1,13 @@
-"""From a plan to a submitted run: every check first, then the files, then the scheduler."""
+"""From a plan to a submitted run: every check first, then the files, then the scheduler.
+
+What the run reads was looked at when the plan was made (:mod:`maple_parsl.runs.inputs`).
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,7 @@ from pathlib import Path
 from maple_parsl.catalogue import Catalogue, SiteRecord
 from maple_parsl.errors import ComposeError, MapleError, RequestError
 from maple_parsl.plan import Plan, RunPlace
-from maple_parsl.runs import cost, inputs, inside, restart, submit, trust, whereabouts
+from maple_parsl.runs import cost, inside, restart, submit, trust, whereabouts
 from maple_parsl.runs.backend import backend
 from maple_parsl.runs.place import place
 from maple_parsl.runs.prepare import check_script, prepare
@@ -96,8 +98,6 @@ def agreed(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, s
     check_script(plan, catalogue.cwd)
     trust.check(record, store.root, yes=terms.yes, ask=terms.ask)
     whereabouts.check(catalogue, record)
-    for note in inputs.check(plan, record.site, catalogue.cwd):
-        warnings.warn(note, RuntimeWarning, stacklevel=3)
     chosen = _place(plan, record, catalogue, terms, store)
     limit, defaults = terms.max_node_hours, record.site.defaults
     cost.check(plan, defaults, max_node_hours=limit, yes=terms.yes, ask=terms.ask, jobs=jobs, restarts=terms.restarts)

@@ -18,6 +18,9 @@ NEEDED = {
     "ip": "iproute2",
     "rabbitmq-server": "rabbitmq-server",
     "sshd": "openssh-server",
+    "curl": "curl",
+    "pgrep": "procps",
+    "ssh": "openssh-client",
     "setpriv": "util-linux",
     "nsenter": "util-linux",
     "dash": "dash",
@@ -36,7 +39,15 @@ def missing() -> list[str]:
 
     path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     lacking = [package for command, package in NEEDED.items() if not shutil.which(command, path=path)]
-    return lacking + [package for pattern, package in PLUGINS.items() if not glob.glob(pattern)]
+    lacking += [package for pattern, package in PLUGINS.items() if not glob.glob(pattern)]
+    # Debian's Python makes environments only with this; the endpoints' one is made from it
+    python = shutil.which("python3", path="/usr/bin")
+    if (
+        python is None
+        or subprocess.run([python, "-c", "import ensurepip"], capture_output=True, check=False).returncode
+    ):
+        lacking.append("python3-venv")
+    return list(dict.fromkeys(lacking))
 
 
 def main() -> int:

@@ -47,7 +47,8 @@ def _judged(site: str, nodes: int, run: Run, as_json: bool) -> int:
             print(f"{site} took the job, but the test could not be done in full: maple logs {run.id}")
         else:
             but = ", with what is said above" if found else ""
-            print(f"{site} works: {verdict.get('ranks')} processes on {nodes} nodes met and made a step together{but}")
+            place = "1 node" if nodes == 1 else f"{nodes} nodes"
+            print(f"{site} works: all {verdict.get('ranks')} ranks on {place} met and made a step together{but}")
     return 10 if undone else 0
 
 

@@ -33,7 +33,7 @@ def test_a_network_that_is_not_there_is_put_right_and_the_job_trains(login: Logi
     outcome = json.loads(done.stdout)["outcome"]
     assert outcome["ok"]
     assert "(you had said GLOO_SOCKET_IFNAME=ib0)" in "\n".join(outcome["restarts"])
-    first, last = sorted(login.json("runs", "--all")["runs"], key=lambda run: str(run["id"]))
-    assert (first["state"], last["state"], last["id"]) == ("failed", "done", outcome["id"])
+    first, last = sorted(login.json("runs", "--all")["runs"], key=lambda run: str(run["run"]))
+    assert (first["state"], last["state"], last["run"]) == ("failed", "done", outcome["id"])
     assert login.metrics(outcome["id"])[-1]["event"] == "end"
-    assert f"started again as run {outcome['id']}" in " ".join(login.maple("status", first["id"]).stdout.split())
+    assert f"started again as run {outcome['id']}" in " ".join(login.maple("status", first["run"]).stdout.split())

@@ -62,7 +62,23 @@ def why_not() -> str | None:
         return "the stand needs RabbitMQ: make system (as root) installs rabbitmq-server"
     if not (ENVIRONMENT / "bin/globus-compute-endpoint").exists():
         return f"the stand needs an endpoint's environment in {ENVIRONMENT}: make endpoint"
+    minor = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    if not (ENVIRONMENT / "lib" / minor).exists():
+        return (
+            f"the stand needs one minor version of Python for endpoints and tests: make clean endpoint PYTHON={minor}"
+        )
+    for path in (ENVIRONMENT, _packages()):
+        closed = [folder for folder in (path, *path.resolve().parents) if not folder.stat().st_mode & 0o001]
+        if closed:
+            return (
+                f"the endpoints' user cannot enter {closed[0]}: have the clone in a folder that other users may enter"
+            )
     return None
+
+
+def _packages() -> Path:
+    """Where this Python's packages are."""
+    return Path(next(path for path in sys.path if path.endswith("site-packages")))
 
 
 class Stand:
@@ -301,16 +317,14 @@ class Stand:
 
     def _put_python(self, path: Path) -> None:
         """A Python with torch that the site's user may run: this one's packages under the system's interpreter."""
-        inner = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
-        packages = next(p for p in sys.path if p.endswith("site-packages"))
-        path.write_text(f'#!/bin/sh\nPYTHONPATH={packages} exec {inner} "$@"\n')
+        inner = (ENVIRONMENT / "bin/python").resolve()
+        path.write_text(f'#!/bin/sh\nPYTHONPATH={_packages()} exec {inner} "$@"\n')
         path.chmod(0o755)
 
     def _put_packages(self, folder: Path) -> None:
         """Torch and transformers for workers that hold a model: this Python's, behind the endpoint's own packages."""
         folder.mkdir()
-        packages = next(p for p in sys.path if p.endswith("site-packages"))
-        (folder / "sitecustomize.py").write_text(f"import sys\nsys.path.append({packages!r})\n")
+        (folder / "sitecustomize.py").write_text(f"import sys\nsys.path.append({str(_packages())!r})\n")
 
     def _owned(self, folder: Path) -> None:
         for path in (folder, *folder.rglob("*")):

@@ -103,6 +103,10 @@ def test_a_late_answer_is_hedged() -> None:
     found = fleet(ways, hedge=0.2).answer([PROMPT], SCHEMA, 10)
     assert found.member == "b"
     assert time.monotonic() - began < 4
+    assert [(step.member, step.what) for step in found.trace] == [
+        ("a", "late, so the next was asked too"),
+        ("b", "answered"),
+    ]
 
 
 def test_nothing_that_would_start_a_block_is_asked_without_a_limit() -> None:

@@ -140,9 +140,11 @@ def test_all_attempts_share_the_limit(ends: Callable[..., Ends], store: Store) -
 def test_what_all_may_cost_is_confirmed_at_first(ends: Callable[..., Ends], store: Store) -> None:
     ends()
     wide = {**FIELDS, "walltime": "8h"}
-    with pytest.raises(LimitError, match=r"3 runs x 1 node x 08:00:00 = at most 24\.00 node-hours; above 10"):
+    with pytest.raises(
+        LimitError, match=r"3 runs x 1 node x 08:00:00 = at most 24\.00 node-hours, charged x 1; above 10"
+    ):
         maple_parsl.run(*WORDS, **wide, restarts=2)
-    with pytest.raises(LimitError, match=r"at most 8\.00 node-hours; the limit is 5"):
+    with pytest.raises(LimitError, match=r"at most 8\.00 node-hours, charged x 1; the limit is 5"):
         maple_parsl.run(*WORDS, **wide, restarts=2, yes=True, max_node_hours=5)
     with pytest.raises(LimitError, match=r"where a limit stops them: at most 12\.00"):
         maple_parsl.run(*WORDS, **wide, restarts=2, max_node_hours=12)
