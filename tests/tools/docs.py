@@ -95,7 +95,7 @@ def _found(words: list[str]) -> tuple[Any, list[str]]:
     from maple_parsl.cli.lazy import load
 
     command, rest = load(words[0], VERBS[words[0]][0]), words[1:]
-    while rest and rest[0] in getattr(command, "commands", getattr(command, "verbs", {})):
+    while rest and rest[0] in {*getattr(command, "commands", ()), *getattr(command, "verbs", ())}:
         context = command.context_class(command, info_name=command.name)
         command, rest = command.get_command(context, rest[0]), rest[1:]
     return command, rest
