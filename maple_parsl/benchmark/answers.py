@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from maple_parsl.benchmark.cases import BenchCase
 from maple_parsl.errors import ConfigurationError, MapleError
+
+if TYPE_CHECKING:
+    from maple_parsl.agents import Part
 
 
 class Asked(MapleError):
@@ -29,40 +32,50 @@ class Structured:
 
     def __call__(self, case: BenchCase) -> str:
         import maple_parsl
+        from maple_parsl.request import Request
 
-        return maple_parsl.plan(**_three(case.fields)).script
+        return maple_parsl.plan(request=Request.of(**case.fields)).script
 
 
 class Words:
-    """From the words of the request, without a language model."""
+    """From the words of the request.
 
-    name = "words"
+    Args:
+        model: also with the language model that the agents' settings choose; ConfigurationError where they choose none.
+        without: an agent to leave out.
+    """
 
-    def __init__(self) -> None:
-        import maple_parsl
+    def __init__(self, *, model: bool = False, without: Part | None = None) -> None:
+        from maple_parsl.settings import agent
 
-        ask = getattr(maple_parsl, "ask", None)
-        if ask is None:
-            raise ConfigurationError("this version of Maple reads no requests in words; use --from fields")
-        self._ask = ask
+        chosen = agent("extraction").model
+        if model and chosen.backend == "none":
+            raise ConfigurationError("no language model is chosen; MAPLE_MODEL=transformers:PATH, or openai:NAME@URL")
+        self.name = f"words, with {chosen.name.rstrip('/').rpartition('/')[2]}" if model else "words"
+        self._without: tuple[Part, ...] = () if model else ("model",)
+        if without is not None:
+            self.name += f", without {without}"
+            self._without += (without,)
 
     def __call__(self, case: BenchCase) -> str:
-        answer = self._ask(case.text)
-        plan = getattr(answer, "plan", answer)
-        script = getattr(plan, "script", None)
-        if not isinstance(script, str):
-            questions = getattr(answer, "questions", None) or getattr(answer, "errors", None) or answer
-            raise Asked(f"asked instead of planned: {questions}")
-        return script
+        import maple_parsl
+
+        answer = maple_parsl.ask(case.text, without=self._without)
+        if answer.plan is None:
+            raise Asked(f"asked instead of planned: {answer}")
+        return answer.plan.script
 
 
-def _three(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields as a request, so that nothing is positional."""
-    from maple_parsl.request import Request
+def ablations() -> tuple[Answer, ...]:
+    """Words with one agent left out each, and last the fields: as if all words had been understood."""
+    return (
+        Words(without="retrieval"),
+        Words(without="verification"),
+        Words(without="correction"),
+        Structured(),
+    )
 
-    return {"request": Request.of(**fields)}
 
-
-def answer_named(name: str) -> Answer:
-    """``fields`` or ``words``; ConfigurationError where this version has no such way."""
-    return Structured() if name == "fields" else Words()
+def answer_named(name: str, *, model: bool = False) -> Answer:
+    """``fields``, or ``words``, with a language model too where one is wanted."""
+    return Structured() if name == "fields" else Words(model=model)

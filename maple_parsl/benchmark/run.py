@@ -14,14 +14,26 @@ from maple_parsl.errors import MapleError
 from maple_parsl.judge.judging import judge
 from maple_parsl.judge.sandbox import Sandbox
 
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A script or, where there is none, the reason; seconds by the clock, and of the processor."""
+
+    script: str | None
+    reason: str
+    seconds: float
+    cpu_seconds: float
+
 
 @dataclass(frozen=True)
 class Result:
-    """One case: seconds to its script, seconds of judging, faults as ``kind: message``; empty where it is right."""
+    """One case: what was made, seconds of judging, faults as ``kind: message``; empty where it is right."""
 
     case: BenchCase
+    made: Made
     faults: tuple[str, ...]
-    plan_seconds: float
     judge_seconds: float
 
     @property
@@ -29,22 +41,21 @@ class Result:
         return not self.faults
 
 
-def plan_all(every: Sequence[BenchCase], answer: Answer) -> list[tuple[str | None, str, float]]:
-    """For each case its script or None, the reason where there is none, and the seconds it took."""
-    made: list[tuple[str | None, str, float]] = []
+def plan_all(every: Sequence[BenchCase], answer: Answer) -> list[Made]:
+    """What an answer makes of each case."""
+    made = []
     for case in every:
-        started = time.perf_counter()
+        started, cpu = time.perf_counter(), time.process_time()
+        script, reason = None, ""
         try:
-            script, reason = answer(case), ""
+            script = answer(case)
         except MapleError as error:
-            script, reason = None, f"{type(error).__name__}: {error}"
-        made.append((script, reason, time.perf_counter() - started))
+            reason = f"{type(error).__name__}: {error}"
+        made.append(Made(script, reason, time.perf_counter() - started, time.process_time() - cpu))
     return made
 
 
-def run(
-    every: Sequence[BenchCase], answer: Answer, workers: int = 2, progress: Callable[[int], None] | None = None
-) -> list[Result]:
+def run(every: Sequence[BenchCase], answer: Answer, workers: int = 2, progress: Progress | None = None) -> list[Result]:
     """Plan and judge every case.
 
     Args:
@@ -53,24 +64,30 @@ def run(
     Raises:
         SandboxError: scripts cannot be contained here, so none is run.
     """
-    made = plan_all(every, answer)
+    return judge_all(every, plan_all(every, answer), workers, progress)
+
+
+def judge_all(
+    every: Sequence[BenchCase], made: Sequence[Made], workers: int = 2, progress: Progress | None = None
+) -> list[Result]:
+    """The verdict on each script that was made; a case without one is wrong."""
     boxes: SimpleQueue[Sandbox] = SimpleQueue()
     opened = [Sandbox() for _ in range(workers)]
     for box in opened:
         boxes.put(box)
 
     def one(number: int) -> Result:
-        script, reason, seconds = made[number]
-        if script is None:
-            return Result(every[number], (reason,), seconds, 0.0)
+        case, mine = every[number], made[number]
+        if mine.script is None:
+            return Result(case, mine, (mine.reason,), 0.0)
         box = boxes.get()
         started = time.perf_counter()
         try:
-            verdict = judge(script, every[number].expected, box)
+            verdict = judge(mine.script, case.expected, box)
         finally:
             boxes.put(box)
         faults = tuple(f"{fault.kind}: {fault.message}" for fault in verdict.faults)
-        return Result(every[number], faults, seconds, time.perf_counter() - started)
+        return Result(case, mine, faults, time.perf_counter() - started)
 
     results = []
     try:
@@ -83,3 +100,15 @@ def run(
         for box in opened:
             box.close()
     return results
+
+
+def compared(results: Sequence[Result], answer: Answer, workers: int = 2) -> list[Result]:
+    """The same cases by another answer; a script that is the same to the letter has its verdict already."""
+    made = plan_all([result.case for result in results], answer)
+    pairs = list(zip(results, made, strict=True))
+    fresh = [(result.case, mine) for result, mine in pairs if mine.script != result.made.script]
+    judged = iter(judge_all([case for case, _ in fresh], [mine for _, mine in fresh], workers) if fresh else ())
+    return [
+        Result(result.case, mine, result.faults, 0.0) if mine.script == result.made.script else next(judged)
+        for result, mine in pairs
+    ]

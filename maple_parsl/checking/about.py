@@ -119,10 +119,11 @@ def classes() -> str:
     members: dict[str, list[str]] = {}
     for name in sorted(ids()):
         members.setdefault(about(name).fault_class, []).append(f"[{name}](rules/{name}.md)")
-    rows = [
-        f"| `{name}` | {_cell(text)} | {', '.join(members.get(name, ())) or '-'} |" for name, text in CLASSES.items()
+    parts = [
+        f"## {name}\n\n{text}\n\nRules: {', '.join(members.get(name, ())) or 'none'}\n"
+        for name, text in CLASSES.items()
     ]
-    return "# Classes of faults\n\n| class | what | rules |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+    return "# Classes of faults\n\n" + "\n".join(parts)
 
 
 def _cell(text: str) -> str:

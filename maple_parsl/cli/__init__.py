@@ -25,6 +25,8 @@ VERBS = {
     "launch-line": ("maple_parsl.cli.launch_line", "Only the launcher's command, for a job script of yours."),
     "status": ("maple_parsl.cli.status", "Where a run stands, and why."),
     "logs": ("maple_parsl.cli.logs", "What a run has printed."),
+    "top": ("maple_parsl.cli.top", "Runs, live: states, reasons, node-hours, loss, throughput."),
+    "report": ("maple_parsl.cli.report", "Write a run as one HTML page."),
     "cancel": ("maple_parsl.cli.cancel", "End runs."),
     "runs": ("maple_parsl.cli.runs", "List runs."),
     "sites": ("maple_parsl.cli.sites", "The sites Maple knows: list, show, check, add, test."),

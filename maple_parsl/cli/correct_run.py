@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from maple_parsl.correction import PlanCorrection
-    from maple_parsl.diagnosis import Diagnosis
     from maple_parsl.runs.run import Run
-
-# How the scheduler's accounting would say it.
-_WORDS = {
-    "timeout": "State=TIMEOUT",
-    "preempted": "State=PREEMPTED",
-    "node_failure": "State=NODE_FAIL",
-    "out_of_memory": "State=OUT_OF_MEMORY",
-    "cancelled": "State=CANCELLED",
-}
 
 
 def correct_run(run: Run, out: Path | None, json: bool) -> int:
@@ -29,8 +19,9 @@ def correct_run(run: Run, out: Path | None, json: bool) -> int:
     import maple_parsl.api as api
     from maple_parsl.checking.difference import unified
     from maple_parsl.errors import RequestError
+    from maple_parsl.runs.diagnosed import diagnosed
 
-    diagnosis = _diagnosed(run)
+    diagnosis = diagnosed(run)
     old = run.plan
     made = api.correct(old, diagnosis)
     # The run's own name and folders are not part of what changes.
@@ -53,22 +44,6 @@ def correct_run(run: Run, out: Path | None, json: bool) -> int:
     else:
         _print(made, changes)
     return 0 if made.correct and made.changes else 1
-
-
-def _diagnosed(run: Run) -> Diagnosis:
-    from maple_parsl.diagnosis import LogSource, diagnose
-    from maple_parsl.runs import files
-
-    outcome = run.outcome()
-    folder = run.fetched()
-    logs = [folder / name for name in ("log.txt", "scheduler.log")]
-    sources = [LogSource(str(path), path=path) for path in logs if path.is_file()]
-    return diagnose(
-        sources,
-        script=run.plan.script,
-        accounting=_WORDS.get(outcome.state.value) if outcome is not None else None,
-        exit_record=files.read(folder / "exit.json"),
-    )
 
 
 def _print(made: PlanCorrection, changes: str) -> None:

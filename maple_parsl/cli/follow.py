@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from maple_parsl.cli.output import clean
+from maple_parsl.runs.state import RunState
 
 if TYPE_CHECKING:
     from maple_parsl.runs.outcome import Outcome
@@ -17,16 +18,27 @@ def attend(run: Run, *, show_log: bool, quiet: bool = False) -> Outcome:
     """Wait for the end, showing the log or the progress; the outcome."""
     if show_log:
         follow_log(run)
-        return run.result()
+        return run.end()
     if quiet or not sys.stderr.isatty():
-        return run.result()
+        return run.end()
     try:
         while not run.wait(1.0):
             sys.stderr.write(f"\r\x1b[K{clean(progress(run))}")
             sys.stderr.flush()
     finally:
         sys.stderr.write("\r\x1b[K")
-    return run.result()
+    return run.end()
+
+
+def restarted(run: Run) -> Run | None:
+    """The attempt that takes the place of a run that failed, if there is one; what was decided, and why, is said."""
+    later = run.following()
+    if run.summary.restarts and run.state not in (RunState.DONE, RunState.CANCELLED):
+        from maple_parsl.runs.restart import told
+
+        for line in told(run):
+            sys.stderr.write(f"note: {clean(line)}\n")
+    return later
 
 
 def progress(run: Run) -> str:

@@ -14,6 +14,7 @@ from maple_parsl.errors import RequestError
 if TYPE_CHECKING:
     from maple_parsl.plan import Plan
     from maple_parsl.request import Request
+    from maple_parsl.runs.outcome import Outcome
     from maple_parsl.runs.run import Run
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -59,6 +60,12 @@ def run(
     ] = None,
     after: Annotated[list[str] | None, typer.Option("--after", help="Start when run ID succeeded.")] = None,
     after_any: Annotated[list[str] | None, typer.Option("--after-any", help="Start when run ID ended.")] = None,
+    restarts: Annotated[
+        int,
+        typer.Option(
+            "--restarts", help="While waiting, start again up to N times what can be put right or passes.", metavar="N"
+        ),
+    ] = 0,
     resubmit: Annotated[
         str | None, typer.Option("--resubmit", help="Submit run ID again, of which no job exists.", metavar="ID")
     ] = None,
@@ -74,6 +81,8 @@ def run(
         "after_any": after_any or (),
     }
     if array or chain or until_done:
+        if restarts:
+            raise RequestError("--restarts is for a single run; a chain goes on by itself")
         if dry_run or here or resubmit or via or (array and (chain or until_done)):
             raise RequestError(
                 "--array and --chain submit jobs here; leave out --dry-run, --here, --via, --resubmit and the other"
@@ -86,7 +95,10 @@ def run(
         from maple_parsl.runs.run import Run
 
         return _attended(Run.open(resubmit).resubmit(), wait, follow, json)
-    return launch(request, json=json, wait=wait, follow=follow, dry_run=dry_run, diff=diff, here=here, via=via, **terms)
+    if restarts and not (wait or follow or dry_run):
+        raise RequestError("--restarts needs --wait or --follow: nothing starts a run again when nobody waits for it")
+    terms |= {"here": here, "via": via, "restarts": restarts}
+    return launch(request, json=json, wait=wait, follow=follow, dry_run=dry_run, diff=diff, **terms)
 
 
 def launch(
@@ -208,28 +220,40 @@ def submitted(run: Run, json: bool) -> int:
 
 
 def followed(run: Run, follow: bool, json: bool) -> int:
-    """Wait for the end and print it; 0 when the run succeeded, else 10."""
-    from maple_parsl.cli.follow import attend, detached
+    """Wait for the end and print it, and of what was started in its place; 0 when the last succeeded, else 10."""
+    from maple_parsl.cli.follow import attend, detached, restarted
 
-    if not json:
-        sys.stderr.write(f"run {run.id}; Ctrl-C leaves it running\n")
-    try:
-        outcome = attend(run, show_log=follow and not json, quiet=json)
-    except KeyboardInterrupt:
-        detached(run)
-        raise
+    code, last = 0, run
+    current: Run | None = run
+    while current is not None:
+        last = current
+        if not json:
+            sys.stderr.write(f"run {last.id}; Ctrl-C leaves it running\n")
+        try:
+            outcome = attend(last, show_log=follow and not json, quiet=json)
+        except KeyboardInterrupt:
+            detached(last)
+            raise
+        code = 0 if outcome.ok else 10
+        if not json:
+            _print_outcome(last, outcome, follow)
+        current = restarted(last)
     if json:
         from maple_parsl.cli.output import emit_json
 
-        emit_json({"run": run.id, "job_id": outcome.job_id, "state": outcome.state.value, "outcome": outcome.to_dict()})
-    else:
-        from maple_parsl.cli.output import clean
+        outcome = run.result()
+        state = outcome.state.value
+        emit_json({"run": last.id, "job_id": outcome.job_id, "state": state, "outcome": outcome.to_dict()})
+    return code
 
-        print(clean(str(outcome)))
-        _print_sync(run)
-        if not outcome.ok and not follow:
-            _print_end(run)
-    return 0 if outcome.ok else 10
+
+def _print_outcome(run: Run, outcome: Outcome, follow: bool) -> None:
+    from maple_parsl.cli.output import clean
+
+    print(clean(str(outcome)))
+    _print_sync(run)
+    if not outcome.ok and not follow:
+        _print_end(run)
 
 
 def _print_sync(run: Run) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maple_parsl.cli.options import Json
-from maple_parsl.errors import StoreError
 
 if TYPE_CHECKING:
     from maple_parsl.runs.store import Store, Summary
@@ -59,27 +58,11 @@ def _rows(store: Store, site: str | None, ended: bool, most: int | None) -> Iter
 
 
 def _row(store: Store, summary: Summary) -> dict[str, Any]:
-    from maple_parsl.runs.run import Run
-    from maple_parsl.runs.store import Entry
+    from maple_parsl.runs.overview import glance
 
-    row: dict[str, Any] = {"run": summary.id, "site": summary.site, "title": summary.title, "created": summary.created}
-    try:
-        if summary.problem is not None:
-            raise StoreError(summary.problem)
-        run = Run(Entry(store.runs / summary.id), store)
-        outcome = run.outcome()
-        if outcome is not None:
-            return {**row, "state": outcome.state.value, "final": True, "job_id": outcome.job_id, "why": outcome.cause}
-        status = run.status()
-    except StoreError as error:
-        return {**row, "state": "unreadable", "final": False, "job_id": None, "why": str(error)}
-    return {
-        **row,
-        "state": status.state.value,
-        "final": status.state.final,
-        "job_id": status.job_id,
-        "why": status.explanation,
-    }
+    found = glance(store, summary)
+    names = ("run", "site", "title", "created", "state", "final", "job_id", "why")
+    return {name: getattr(found, name) for name in names}
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
@@ -93,7 +76,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
     if screen.width < _WIDE:
         for row in rows:
             screen.print(
-                f"{row['run']}  {row['state']}  {_age(row['created'])}",
+                f"{row['run']}  {row['state']}  {age(row['created'])}",
                 style=None if row["state"] == "done" else colour(row["state"]),
             )
             for text in (row["title"], row["why"]):
@@ -108,7 +91,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
             row["run"],
             row["state"],
             clean(row["job_id"] or ""),
-            _age(row["created"]),
+            age(row["created"]),
             clean(row["title"]),
             clean(row["why"]),
             style=None if row["state"] == "done" else colour(row["state"]),
@@ -116,7 +99,8 @@ def _print(rows: list[dict[str, Any]]) -> None:
     screen.print(table)
 
 
-def _age(created: float) -> str:
+def age(created: float) -> str:
+    """How long ago, in one unit."""
     if not created:
         return ""
     seconds = max(0, time.time() - created)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from maple_parsl.finding import Finding
     from maple_parsl.plan import Plan
-    from maple_parsl.runs.run import Status
+    from maple_parsl.runs.status import Status
 
 _COLOURS = {
     "done": "green",
@@ -63,17 +63,10 @@ def print_plan(screen: Console, plan: Plan) -> None:
     screen.print()
 
 
-# Parts of a script that are the same in every one: the line before them, and the line after.
-_FIXED = (
-    ("# --- Bookkeeping", "maple_claim"),
-    ('maple_put "$MAPLE_SAMPLE"', "MAPLE_END_OF_SAMPLE"),
-    ('maple_put "$MAPLE_RUN_DIR/bin/task.sh"', "MAPLE_END_OF_TASK"),
-    ('maple_put "$MAPLE_RUN_DIR/bin/preflight.py"', "MAPLE_END_OF_PREFLIGHT"),
-)
-
-
 def print_script(screen: Console, plan: Plan) -> None:
     """The script without the parts that are the same in every one."""
+    from maple_parsl.script.render import FIXED
+
     ends, left_out = "", 0
     write = screen.file.write  # as it is: rich would measure every line
     for line in clean(plan.script).rstrip("\n").split("\n"):
@@ -84,7 +77,7 @@ def print_script(screen: Console, plan: Plan) -> None:
             write(f"  ... {left_out} lines, the same in every script ...\n")
             ends, left_out = "", 0
         write(f"{line}\n")
-        ends = next((last for first, last in _FIXED if line.startswith(first)), "")
+        ends = next((last for first, last in FIXED if line.startswith(first)), "")
     write("\n")
 
 
@@ -152,6 +145,8 @@ def print_status(screen: Console, status: Status, extra: dict[str, str] | None =
         table.add_row("preflight", clean(f"{status.preflight.get('verdict')}{f': {found}' if found else ''}"))
     if status.watchdog:
         table.add_row("watchdog", clean(still(status.watchdog)), style="bold red")
+    for line in status.restarts:
+        table.add_row("restart", clean(line))
     for name, value in (extra or {}).items():
         table.add_row(name, clean(value))
     if status.asked_at and not status.state.final:

@@ -73,6 +73,7 @@ _PATTERNS = (
     (rf"(?P<N>N)_?x?{_ADJECTIVE}n(?!U)", "nodes"),
     (r"n[i]?[=:i]\"?(?P<N>N)(?![gtPUn])", "nodes"),
     (r"(?<!N)n(?P<N>N)(?![gtPUn])", "nodes"),
+    (r"n\?i[=:]?(?P<N>N)(?![gtPUn])", "nodes"),  # "nodes we need 2"
     (rf"(?P<N>N)_?x?{_BEFORE_UNIT}{_UNIT}{{1,2}}", "gpus_plain"),
     (r"(?<![a-zA-Z])gi?[=:](?P<N>N)(?![ngtPU])", "gpus_plain"),
 )

@@ -33,7 +33,10 @@ def sites(sentence: Sentence, vocabulary: Vocabulary) -> list[Found]:
             or len(low) < 3
         ):
             continue
-        named = match.group(2) and (item.text[0].isupper() and sentence.low(at - 1) in ("the", "our", "on", "at"))
+        apposed = match.group(1) and item.text[0].isupper() and sentence.low(at - 1) in ("cluster", "machine", "system")
+        named = apposed or (
+            match.group(2) and (item.text[0].isupper() and sentence.low(at - 1) in ("the", "our", "on", "at"))
+        )
         if labelled or named or (preposed and not match.group(2) and _place_name(item.text, match.group(5) is None)):
             made.append(sentence.found("site_unknown", item.text, at, at, 0.6))
             return made

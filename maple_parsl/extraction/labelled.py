@@ -20,7 +20,7 @@ _KINDS = frozenset(
 # How sites write the accounts they hand out; a word of this form is one, without a label too.
 _FORMS = re.compile(
     r"m\d{3,4}(?:_g)?|project_\d{5,}|[A-Z]{4}\d{4}|[a-z]{3}\d{3}|[A-Z]{3}\d{3}|[a-z]{4}-(?:delta-gpu|dtai-gh)|[A-Z]{3}\d{6}"
-    r"|[a-z]{3}\d{6}(?:-gpu|-ai)?|[\w]+-(?:delta-gpu|dtai-gh)|ALCF\w+|tg-[a-z]{3}\d{6}",
+    r"|[a-z]{3,5}\d{6}(?:-gpu|-ai|p)?|[\w]+-(?:delta-gpu|dtai-gh)|ALCF\w+|tg-[a-z]{3}\d{6}|\w+_(?:aesp|CNDA)",
 )
 _FOR_SITE = {"perlmutter": re.compile(r"m\d{1,5}(?:_g)?")}
 _CALLED = ("called", "named", "name", "id", "code", "number", "is", "=", ":")
@@ -48,11 +48,19 @@ def labelled(sentence: Sentence, vocabulary: Vocabulary, queues: tuple[str, ...]
 def _after(sentence: Sentence, at: int) -> tuple[int, bool]:
     """The item behind a label, past fillers; whether a sign or ``is`` made it explicit."""
     explicit, here = False, at + 1
+    if (
+        sentence.letter(here) == "("
+        and sentence.letter(here + 2) == ")"
+        and sentence.letter(here + 1) in "?M"
+        and sentence.low(here + 1).isalnum()
+    ):
+        return here + 1, False
     while here < len(sentence.items) and (
         sentence.letter(here) in ("=", ":", '"', "_")
-        or (sentence.letter(here) == "," and sentence.low(here + 1) == "is")
+        or (sentence.letter(here) == "," and sentence.low(here + 1) in ("is", "it", "which"))
         or sentence.low(here) in _CALLED
-        or sentence.low(here) in ("the", "my", "our", "our's", "should", "be", "will", "to", "it", "use")
+        or sentence.low(here)
+        in ("the", "my", "our", "our's", "should", "must", "be", "will", "to", "it", "which", "use")
     ):
         explicit |= sentence.letter(here) in ("=", ":") or sentence.low(here) in ("is", "called", "named")
         here += 1
@@ -137,7 +145,7 @@ def _before(sentence: Sentence, at: int, vocabulary: Vocabulary) -> Found | None
     if found is None or sentence.letter(first) not in "?M" or found[0].lower() in vocabulary.common:
         return None
     low = found[0].lower()
-    marked = any(character in "_-0123456789" for character in low) or not low.isalpha()
+    marked = not low.isalpha() or not (found[0].islower() or found[0].isupper() or found[0].istitle())  # ModelOps
     pointed = sentence.low(first - 1) in (
         "my",
         "our",
@@ -250,6 +258,9 @@ def _bare_queues(sentence: Sentence, queues: tuple[str, ...]) -> list[Found]:
         if item.low in _WORDS:
             placed = sentence.low(at - 1) in ("in", "on", "to", "into", "via", "through", "of")
             apart = (before in ',;\n"/S' or at == 0) and after in (",", ";", "\n", ".", "", "/", "D", "C")
+            listed = before != "" and before in "nDCU" and after in ("D", "C", "N", "0", ",", "\n", ";", "")
+            exact = item.text == known and not known.islower() and before != "" and before in ",S" and after == "N"
+            apart = apart or listed or exact
             if item.low == "regular":
                 apart = apart or before in ",SnUDC0"
             if not (apart or (placed and after in (",", ";", "\n", ".", "", "N", "D", "C", "o"))):
@@ -257,6 +268,19 @@ def _bare_queues(sentence: Sentence, queues: tuple[str, ...]) -> list[Found]:
         if sentence.low(at + 1) in _SPOIL and sentence.low(at - 1) not in ("in", "queue", "to"):
             continue
         return [sentence.found("queue", known, at, at, 0.9)]
+    return _slipped_queue(sentence, queues)
+
+
+def _slipped_queue(sentence: Sentence, queues: tuple[str, ...]) -> list[Found]:
+    """A misspelt queue where nothing but a name can stand: alone between two commas."""
+    from maple_parsl.extraction.typos import near
+
+    for at, item in enumerate(sentence.items):
+        alone = sentence.letter(at - 1) in (",", ";", "\n") and sentence.letter(at + 1) in (",", ";", "\n", ".", "")
+        if alone and sentence.letter(at) == "?" and len(item.low) > 4:
+            slip = near(item.low, [queue.lower() for queue in queues])
+            if slip is not None:
+                return [sentence.found("queue", _known(slip, queues), at, at, 0.8)]
     return []
 
 

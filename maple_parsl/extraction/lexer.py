@@ -8,8 +8,9 @@ from typing import Any
 from maple_parsl.extraction.clock import seconds_of_clock, seconds_of_span
 from maple_parsl.extraction.names import model_name
 from maple_parsl.extraction.numbers import merged
+from maple_parsl.extraction.tables import cells
 from maple_parsl.extraction.tokens import Token, tokens
-from maple_parsl.extraction.typos import meant
+from maple_parsl.extraction.typos import meant, mended_phrase
 from maple_parsl.extraction.vocabulary import Vocabulary, plain
 
 # Known as phrases, and of no further meaning here.
@@ -86,13 +87,16 @@ def items(text: str, vocabulary: Vocabulary) -> list[Item]:
     at = 0
     while at < len(pieces):
         item, used = _phrase(text, pieces, at, vocabulary) or (None, 0)
-        if item is None:
+        if item is None and pieces[at].low == "n" and at and pieces[at - 1].end == pieces[at].start:
+            made.append(Item("n", "node", pieces[at].text, "n", pieces[at].start, pieces[at].end))
+            used = 1
+        elif item is None:
             made.extend(_single(pieces[at], vocabulary, made))
             used = 1
         else:
             made.append(item)
         at += used
-    return _sites_in_place(merged(made))
+    return _sites_in_place(merged(cells(text, made)))
 
 
 def _phrase(text: str, pieces: list[Token], at: int, vocabulary: Vocabulary) -> tuple[Item, int] | None:
@@ -101,7 +105,7 @@ def _phrase(text: str, pieces: list[Token], at: int, vocabulary: Vocabulary) -> 
         return None
     for used in range(min(6, len(pieces) - at), 0, -1):
         last = pieces[at + used - 1]
-        if last.end - first.start > 60 or last.sort in ("flag", "file"):
+        if last.end - first.start > 60 or last.sort in ("flag", "file") or (used > 1 and last.text == "."):
             continue
         if used == 1 and first.sort in ("number", "span"):
             return None
@@ -109,6 +113,10 @@ def _phrase(text: str, pieces: list[Token], at: int, vocabulary: Vocabulary) -> 
         if key.endswith(("'s", ".")):
             key = key.removesuffix(".").removesuffix("'s")
         entry = (_KEEP.get(key, "z"), key) if key in _OTHER else vocabulary.entries.get(key)
+        if entry is None and used > 1 and (mended := mended_phrase(key, vocabulary)):
+            return Item(
+                *vocabulary.entries[mended], text[first.start : last.end], mended, first.start, last.end, 0.8
+            ), used
         if entry is not None:
             words = text[first.start : last.end]
             return Item(entry[0], entry[1], words, key, first.start, last.end), used

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from maple_parsl.extraction.lexer import Item
 
+_MINUS = frozenset({"minus", "negative"})
 _SCALES = frozenset({"hundred", "thousand", "dozen"})
 
 
@@ -16,6 +17,13 @@ def merged(found: list[Item]) -> list[Item]:
     made: list[Item] = []
     at = 0
     while at < len(found):
+        if found[at].low in _MINUS and at + 1 < len(found):
+            number, used = _run(found, at + 1) or (found[at + 1].value, found[at + 1].letter in "#N")
+            if used:
+                last = found[at + used]
+                made.append(replace(last, letter="N", value=-number, start=found[at].start))
+                at += 1 + used
+                continue
         run = _run(found, at)
         if run is None:
             made.append(found[at])

@@ -22,6 +22,7 @@ _FIELDS = {
 }  # fmt: skip
 _SELECT = re.compile(r"select=(\d+)((?::[\w.-]+=?[\w.-]*)*)")
 _WORD = re.compile(r"\s*=?\s*(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"',;]+)")
+_SLURM = re.compile(r"^[ \t>]*#SBATCH\b|\b(?:sbatch|srun|salloc)\s+-", re.M)
 _LINE = re.compile(r"^[ \t>]*#(SBATCH|PBS|BSUB)[ \t]+(.*)$", re.M)
 
 
@@ -70,6 +71,8 @@ def _typed(sentence: Sentence, field: str, value: str, at: int, last: int, known
         return [sentence.found("gpus", int(match[1]), at, last)] if match else []
     if field == "walltime":
         seconds = time_of(value)
+        if seconds is None and value.isdecimal() and _SLURM.search(sentence.text):
+            seconds = float(value) * 60  # sbatch(1), srun(1): a number alone is minutes
         return [sentence.found("walltime", seconds, at, last)]
     if field == "site":
         return [

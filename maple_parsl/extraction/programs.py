@@ -15,6 +15,7 @@ OURS = frozenset(
     "--site --nodes --walltime --account --queue --partition --qos --gpus-per-node --time -A -N -t -q --ntasks-per-node"
     " --gres --model --paradigm --script --project --precision --conda --venv".split()
 )
+_TAKES = frozenset({"which", "takes", "accepts", "expects"})
 _DASHES = re.compile(r"(?:^|\s)--\s+(?=-{0,2}\w)")
 _QUOTE = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _WORD = re.compile(r"(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"`,;]|[,;](?=[^\s]))+")
@@ -65,7 +66,9 @@ def _labelled_args(sentence: Sentence, common: frozenset[str]) -> Found | None:
 
 def _following(sentence: Sentence, at: int, common: frozenset[str]) -> Found | None:
     start = at + 1
-    while sentence.letter(start) in ("o", "i", "r", '"', ",", ":") and sentence.low(start) != "on":
+    while sentence.low(start) in _TAKES or (
+        sentence.letter(start) in ("o", "i", "r", '"', ",", ":") and sentence.low(start) != "on"
+    ):
         start += 1
     if sentence.low(start) in ("--",) or sentence.letter(start) == "-":
         return _run(sentence, start, common)

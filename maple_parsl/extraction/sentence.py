@@ -151,7 +151,7 @@ class Sentence:
             over = (
                 end == len(self._letters)
                 or self._letters[end] in _ENDS
-                or self.items[end].low in ("now", "but", "today")
+                or self.items[end].low in ("now", "but", "today", "this time", "so")
             )
             if over:
                 if "<" in self._letters[start:end]:

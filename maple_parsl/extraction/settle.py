@@ -8,6 +8,8 @@ from maple_parsl.extraction.reading import Issue, Value
 from maple_parsl.extraction.sentence import Found, Sentence
 
 _LAST_WINS = frozenset({"script", "args", "model", "precision", "gpu"})
+_GUESS = 0.6  # a time that something takes gives way to one that is asked for
+_COUNTS = frozenset({"nodes", "gpus", "gpus_total", "gpus_plain"})
 _WORDS = {"walltime": "time limit", "gpus": "GPUs per node", "gpus_total": "GPUs in total", "gpus_plain": "GPUs"}
 
 
@@ -26,10 +28,12 @@ def settle(sentence: Sentence, found: Iterable[Found], errors: list[Issue]) -> d
 
 
 def present(found: Iterable[Found]) -> list[Found]:
-    """What is said of now: where a new site is named beside the old one, nothing said of the old one holds."""
+    """What is said of now: where a new site is named beside the old one, nothing said of the old one holds;
+    where new counts are, no old one does."""
     every = list(found)
     moved = {each.past for each in every if each.field == "site"} == {True, False}
-    return [each for each in every if not (moved and each.past)]
+    counted = {each.past for each in every if each.field in _COUNTS} == {True, False}
+    return [each for each in every if not each.past or not (moved or (counted and each.field in _COUNTS))]
 
 
 def choose(sentence: Sentence, field: str, readings: list[Found], errors: list[Issue]) -> Found | None:
@@ -48,7 +52,7 @@ def choose(sentence: Sentence, field: str, readings: list[Found], errors: list[I
         return max(now, key=lambda each: each.sure)
     if field == "walltime":
         stated = [each for each in now if each.value is not None]
-        surest = [each for each in stated if each.sure == 1.0]
+        surest = [each for each in stated if each.sure == 1.0] or [each for each in stated if each.sure > _GUESS]
         if len({each.value for each in surest or stated}) == 1:
             return (surest or stated)[0]
         now = surest or stated

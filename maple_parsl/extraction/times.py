@@ -10,6 +10,7 @@ _OTHER_BEFORE = frozenset(
     " pending checkpoint checkpoints checkpointing save saves saving log logs logging validate validation eval evaluate"
     " heartbeat expires expire uptime downtime maintenance reservation epoch epochs takes~".split()
 )
+_TAKEN = frozenset("takes took needed lasted".split())  # what it takes, perhaps elsewhere: less than a limit stated
 _OTHER_AFTER = frozenset("ago later old earlier per before away till until".split())
 _ATOM = r"(?:N/No?i?U|(?:No?)?ho?i?U|Nyi?hU|N_?U(?:yi?h)?|iU(?:yi?h)?|D(?:yi?h)?|CU?|Uyi?h)"
 
@@ -23,7 +24,8 @@ def times(sentence: Sentence) -> list[Found]:
             continue
         seconds = _seconds(sentence, first, last)
         labelled = sentence.letter(first - 1) in ("w", "=", ":")
-        made.append(sentence.found("walltime", seconds, first, last, 1.0 if labelled else 0.95))
+        sure = 1.0 if labelled else 0.6 if sentence.low(first - 1) in _TAKEN else 0.95
+        made.append(sentence.found("walltime", seconds, first, last, sure))
         sentence.claim(first, last)
     for pattern, value, sure in (
         (r"X", "longest", 0.9),

@@ -27,6 +27,28 @@ def near(word: str, known: Iterable[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def mended_phrase(phrase: str, vocabulary: Vocabulary) -> str | None:
+    """The paradigm that some words name when one or two slips are put right; none of them may be known as it is."""
+    words = phrase.split()
+    if vocabulary.technical.isdisjoint(words):
+        return None
+    put: list[str] = []
+    for word in words:
+        right = word if word in vocabulary.technical else _slip(word, vocabulary)
+        if right is None:
+            return None
+        put.append(right)
+    made = " ".join(put)
+    entry = vocabulary.entries.get(made)
+    return made if entry is not None and entry[0] == "A" else None
+
+
+def _slip(word: str, vocabulary: Vocabulary) -> str | None:
+    if len(word) < 5 or not word.isalpha() or word in vocabulary.not_typos or word in vocabulary.entries:
+        return None
+    return near(word, vocabulary.technical)
+
+
 def meant(word: str, vocabulary: Vocabulary, *, after_number: bool) -> str | None:
     """The entry a word was meant as; units only where a number stands before them."""
     entries = vocabulary.entries

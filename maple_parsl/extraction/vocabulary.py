@@ -88,6 +88,7 @@ class Vocabulary:
     datasets: frozenset[str]
     places: Mapping[str, Place]
     fuzzy: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    technical: frozenset[str] = frozenset()  # words of the names of paradigms that have several
 
 
 def plain(phrase: str) -> str:
@@ -211,6 +212,13 @@ def vocabulary(sites: tuple[tuple[str, tuple[str, ...]], ...]) -> Vocabulary:
         datasets=frozenset(guards["datasets"]),
         places=places,
         fuzzy=_by_first_letter(entries),
+        technical=frozenset(
+            word
+            for phrase, (letter, _) in entries.items()
+            if letter == "A" and " " in phrase
+            for word in phrase.split()
+            if len(word) > 3
+        ),
     )
 
 

@@ -70,7 +70,7 @@ def alone(subject: Subject, directive: Directive) -> bool:
 
 def texts(command: Command) -> list[str]:
     """The words of a command; what is not certain is empty."""
-    return [word.value.text or "" for word in command.words]
+    return list(command.texts)
 
 
 def commands(subject: Subject, *names: str) -> Iterator[Command]:

@@ -22,6 +22,7 @@ _TOKENS = {
     "a Weights & Biases key": r"(?i:wandb)[\w\s=:\"'-]*?\b[0-9a-f]{40}\b",
 }
 _ANY = [(name, re.compile(pattern)) for name, pattern in _TOKENS.items()]
+_ONE_OF = re.compile("|".join(f"(?:{pattern})" for pattern in _TOKENS.values()))
 _NAME = re.compile(
     r"(?:\A|_)(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|CREDENTIALS?)\Z",
     re.I,
@@ -42,9 +43,21 @@ def _real(text: str | None) -> bool:
     )
 
 
+HIDDEN = "(hidden)"
+_ASSIGNED = re.compile(r"""\b([A-Za-z_]\w*)(\s*[=:]\s*)("[^"\n]*"|'[^'\n]*'|[^\s;&|"']+)""")
+
+
+def hide(text: str) -> str:
+    """The text with everything that looks like a secret replaced, for what is shown to others."""
+    for _, pattern in _ANY:
+        text = pattern.sub(HIDDEN, text)
+    return _ASSIGNED.sub(lambda found: found[1] + found[2] + HIDDEN if _NAME.search(found[1]) else found[0], text)
+
+
 def _secrets(subject: Subject) -> Iterator[Found]:
     done: set[int] = set()
-    for number, text in enumerate(subject.lines, 1):
+    anything = _ONE_OF.search(subject.script.text)
+    for number, text in enumerate(subject.lines if anything else (), 1):
         if len(text) > 4000:
             continue
         for name, pattern in _ANY:

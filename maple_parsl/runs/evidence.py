@@ -87,13 +87,13 @@ def gather(run_dir: Path) -> Evidence:
     # The exit record is read last: what it describes is then at least as new as the rest.
     owner = _owner(run_dir / "claim")
     started = _started(_read(run_dir / "started.json", notes))
-    last = _exit(_read(run_dir / "exit.json", notes))
+    last = as_exit(_read(run_dir / "exit.json", notes))
     attempt = started.attempt if started else last.attempt if last else 0
     earlier = None
     if last is not None and last.attempt < attempt:
         last, earlier = None, last
     if last is None and earlier is None and attempt > 1:
-        earlier = _exit(_read(run_dir / "attempts" / str(attempt - 1) / "exit.json", notes))
+        earlier = as_exit(_read(run_dir / "attempts" / str(attempt - 1) / "exit.json", notes))
     marks = run_dir / "attempts" / str(attempt)
     return Evidence(
         owner=owner,
@@ -132,7 +132,8 @@ def _started(raw: dict[str, Any] | None) -> Started | None:
         return None
 
 
-def _exit(raw: dict[str, Any] | None) -> Exit | None:
+def as_exit(raw: dict[str, Any] | None) -> Exit | None:
+    """The exit record in a file's object; None for what is none."""
     if raw is None:
         return None
     first, signal, verdict = raw.get("first_failure"), raw.get("signal"), raw.get("preflight")

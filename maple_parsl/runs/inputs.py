@@ -9,6 +9,7 @@ from pathlib import Path
 from string import Template
 
 from maple_parsl.errors import RequestError
+from maple_parsl.finding import Finding
 from maple_parsl.plan import Plan
 from maple_parsl.runs.architecture import of_file
 from maple_parsl.runs.place import visible
@@ -17,8 +18,14 @@ from maple_parsl.site import Site
 _DAY = 86400.0
 
 
-def check(plan: Plan, site: Site, cwd: Path, now: float | None = None) -> list[str]:
-    """Test what can be tested from here; warnings that stop nothing.
+def checked(plan: Plan, site: Site, cwd: Path) -> Plan:
+    """The plan with what :func:`check` finds; raises as it does."""
+    found = check(plan, site, cwd)
+    return plan.model_copy(update={"findings": (*plan.findings, *found)}) if found else plan
+
+
+def check(plan: Plan, site: Site, cwd: Path, now: float | None = None) -> list[Finding]:
+    """Test what can be tested from here; findings of severity note, which stop nothing.
 
     Raises:
         RequestError: an input is absent or cannot be read; it lies where the nodes do not see it; a secret's file
@@ -36,7 +43,8 @@ def check(plan: Plan, site: Site, cwd: Path, now: float | None = None) -> list[s
         if plan.scheduler != "none":
             visible(path, site, f"input {text}", "copy it to a shared file system")
             if note := _purge(path, plan, site, time.time() if now is None else now):
-                notes.append(note)
+                made = {"rule": "input-purge", "class": "INPUTS", "severity": "note", "message": note}
+                notes.append(Finding.model_validate({**made, "fix": f"touch {path}", "evidence": _source(site)}))
     return notes
 
 
@@ -76,7 +84,11 @@ def _purge(path: Path, plan: Plan, site: Site, now: float) -> str | None:
     margin = 1 + (int(plan.walltime) / _DAY if plan.walltime else 0)
     if age + margin < days:
         return None
-    return f"{path} was last used {age:.0f} days ago, and files here may be deleted after {days} days unused: touch it"
+    return f"{path} was last used {age:.0f} days ago, and files here may be deleted after {days} days unused"
+
+
+def _source(site: Site) -> str | None:
+    return f"{site.storage.source}, checked {site.storage.checked_on}" if site.storage else None
 
 
 def _architecture(plan: Plan, site: Site, cwd: Path) -> None:

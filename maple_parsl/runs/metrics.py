@@ -31,6 +31,25 @@ class Metrics:
     resumed_from: str | None = None
 
 
+@dataclass(frozen=True)
+class Point:
+    """One step: its loss, and samples per second of the whole job where the program said so."""
+
+    step: int
+    loss: float
+    samples_per_s: float | None
+
+
+def points(run_dir: Path) -> list[Point]:
+    """Every step read, in order; of a step trained twice, after a restart, the later one."""
+    found: dict[int, Point] = {}
+    for row in _rows(run_dir / "metrics.jsonl"):
+        step, loss = _number(row.get("step")), _number(row.get("loss"))
+        if step is not None and loss is not None:
+            found[int(step)] = Point(int(step), loss, _number(row.get("samples_per_s")))
+    return [found[step] for step in sorted(found)]
+
+
 def read(run_dir: Path) -> Metrics | None:
     """The figures so far; None when the program wrote none. Damaged lines are passed over."""
     rows = _rows(run_dir / "metrics.jsonl")

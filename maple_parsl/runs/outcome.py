@@ -24,6 +24,7 @@ class Outcome:
         started, ended: of the last attempt, seconds since 1970. seconds: between them.
         node_hours: nodes x time of the last attempt, as used.
         attempts: how often the job started.
+        restarts: of a run that is started again where it fails: what was decided after each attempt.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Outcome:
     metrics: Metrics | None
     run_dir: str
     title: str = ""
+    restarts: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -61,6 +63,7 @@ class Outcome:
         values = {key: value for key, value in raw.items() if key in known}
         found = raw.get("metrics")
         values["metrics"] = Metrics(**found) if isinstance(found, dict) else None
+        values["restarts"] = tuple(raw.get("restarts", ()))
         values["state"] = RunState(raw["state"])
         return cls(**values)
 
@@ -73,7 +76,7 @@ class Outcome:
         if self.code is not None:
             head += f", code {self.code}"
         if self.seconds is not None:
-            head += f", {_duration(self.seconds)}"
+            head += f", {duration(self.seconds)}"
         if self.hosts:
             head += f" on {self.hosts}"
         rows = [head]
@@ -87,6 +90,7 @@ class Outcome:
             rows.append(f"  loss {found.first_loss:.4f} -> {found.last_loss:.4f} after {found.steps} steps{speed}")
         if self.attempts > 1:
             rows.append(f"  started {self.attempts} times")
+        rows += [f"  {row}" for row in self.restarts]
         if self.node_hours is not None:
             rows.append(f"  {self.node_hours:.3f} node-hours used")
         rows.append(f"  files: {self.run_dir}")
@@ -130,7 +134,8 @@ def conclude(
     )
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds in words."""
     whole = round(seconds)
     if whole < 120:
         return f"{whole} s"

@@ -40,9 +40,7 @@ def place(
         RequestError: the folder is not seen by all nodes of the job, or its name cannot stand in a directive.
     """
     environ = os.environ if environ is None else environ
-    stated = run_root or environ.get("MAPLE_RUN_ROOT") or site.defaults.run_root
-    root = cwd / (_expanded(stated, environ) if stated else "maple-runs")
-    root = Path(os.path.abspath(root))
+    root = root_of(site, cwd=cwd, run_root=run_root, environ=environ)
     if plan.scheduler != "none":
         if plan.shape.nodes > 1:
             visible(root, site, "run directory", "--run-root (or MAPLE_RUN_ROOT)")
@@ -53,6 +51,18 @@ def place(
     run_dir = root / chosen
     work_dir = run_dir / "snapshot" if plan.request.snapshot else cwd
     return RunPlace(run_id=chosen, run_dir=str(run_dir), work_dir=str(work_dir))
+
+
+def root_of(site: Site, *, cwd: Path, run_root: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
+    """The folder for run directories; the order is that of :func:`place`.
+
+    Raises:
+        RequestError: the folder stated names a variable that is not set.
+    """
+    environ = os.environ if environ is None else environ
+    stated = run_root or environ.get("MAPLE_RUN_ROOT") or site.defaults.run_root
+    root = cwd / (_expanded(stated, environ) if stated else "maple-runs")
+    return Path(os.path.abspath(root))
 
 
 def node_local(path: Path, extra: Iterable[str] = ()) -> str | None:

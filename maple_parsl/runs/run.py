@@ -7,14 +7,13 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from maple_parsl.errors import MapleError, RequestError, RunFailedError, StoreError
 from maple_parsl.plan import Plan
-from maple_parsl.runs import following, inside, logs, submit
+from maple_parsl.runs import following, inside, logs, restart, submit
 from maple_parsl.runs.backend import Backend, backend
 from maple_parsl.runs.evidence import Evidence, gather
 from maple_parsl.runs.logs import LogPart
@@ -23,45 +22,12 @@ from maple_parsl.runs.metrics import read as read_metrics
 from maple_parsl.runs.outcome import Outcome, conclude
 from maple_parsl.runs.recover import Submission
 from maple_parsl.runs.state import Facts, Resolved, RunState, Seen, resolve, to_dict
+from maple_parsl.runs.status import Status
 from maple_parsl.runs.store import Entry, Store, Summary
 from maple_parsl.runs.words import explain
 from maple_parsl.transport import connect
 
 _SURE = set(RunState) - {RunState.UNKNOWN, RunState.NOT_SUBMITTED, RunState.REFUSED}
-
-
-@dataclass(frozen=True)
-class Status:
-    """Where a run stands.
-
-    Attributes:
-        explanation: why, in plain words. reason: the scheduler's own word.
-        never: the job can never start as it stands. start_estimate: seconds since 1970.
-        exit: the exit record of the latest attempt.
-        asked_at: when the scheduler was last asked, seconds since 1970; None when it was not.
-        preflight: the verdict on the launch, with its findings; None where none was given.
-        watchdog: what its watchdog reported; None while all goes on.
-        notes: files that could not be read.
-    """
-
-    id: str
-    state: RunState
-    job_id: str | None
-    site: str
-    title: str
-    attempt: int
-    explanation: str
-    reason: str | None
-    scheduler_state: str | None
-    never: bool
-    start_estimate: float | None
-    hosts: str
-    exit: dict[str, Any] | None
-    asked_at: float | None
-    run_dir: str
-    preflight: dict[str, Any] | None = None
-    watchdog: dict[str, Any] | None = None
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,7 +47,7 @@ class Run:
     """
 
     def __init__(self, entry: Entry, store: Store) -> None:
-        self.entry, self._store = entry, store
+        self.entry, self.store = entry, store
         self.id = entry.id
 
     @classmethod
@@ -171,6 +137,7 @@ class Run:
             preflight=record.preflight if record and record.preflight else look.evidence.preflight,
             watchdog=record.watchdog if record and record.watchdog else look.evidence.watchdog,
             notes=look.evidence.notes,
+            restarts=tuple(restart.told(self)) if self.summary.restarts else (),
         )
 
     def outcome(self) -> Outcome | None:
@@ -190,6 +157,9 @@ class Run:
     def result(self, timeout: float | None = None, *, check: bool = False) -> Outcome:
         """Wait for the end and return the outcome, whatever it is.
 
+        A run that was started with ``restarts`` and fails is started again from here where that can help; the
+        outcome is then that of the last attempt, and its ``restarts`` say what was done.
+
         Args:
             timeout: seconds to wait at most. check: raise unless the run did what it was asked to.
 
@@ -197,10 +167,29 @@ class Run:
             TimeoutError: it has not ended yet; it goes on.
             RunFailedError: with ``check``, it did not succeed.
         """
-        outcome = self._ended().result(timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        run, outcome, story = self, self.end(timeout), list[str]()
+        while (later := run.following()) is not None:
+            story += restart.told(run)
+            run, outcome = later, later.end(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        if run.summary.restarts and not outcome.ok:
+            story += restart.told(run)
+        outcome = replace(outcome, restarts=tuple(story)) if story else outcome
         if check and not outcome.ok:
             raise RunFailedError(str(outcome))
         return outcome
+
+    def end(self, timeout: float | None = None) -> Outcome:
+        """Wait for the end of this attempt alone; arguments and errors as for :meth:`result`."""
+        return self._ended().result(timeout)
+
+    def following(self) -> Run | None:
+        """The attempt that takes the place of this run, which has failed; started now where that is due.
+
+        None: the run goes on, succeeded, was not to be started again, or another attempt would not help.
+        """
+        outcome = self.outcome() if self.summary.restarts else None
+        return None if outcome is None else restart.following(self, outcome)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end; False when it has not come within ``timeout`` seconds."""
@@ -214,8 +203,8 @@ class Run:
     def future(self) -> Future[Outcome]:
         """A future for other programs to depend on, such as a Parsl app.
 
-        It gives the outcome of a successful run and raises :class:`RunFailedError` for any other, so that what
-        depends on a failed run does not start.
+        It is of this attempt alone. It gives the outcome of a successful run and raises :class:`RunFailedError` for
+        any other, so that what depends on a failed run does not start.
         """
         made: Future[Outcome] = Future()
         made.set_running_or_notify_cancel()
@@ -267,6 +256,9 @@ class Run:
         Raises:
             SchedulerError: the scheduler could not be told; the run goes on, ask again.
         """
+        later = restart.stop(self, "it was cancelled")
+        if later is not None:
+            later.cancel()
         if self._kept() is None:
             self.entry.create("cancelled.json", {"at": time.time()})
             look = self._look(settling=True)
@@ -304,7 +296,7 @@ class Run:
 
     @property
     def _backend(self) -> Backend:
-        return backend(self._store, self.summary)
+        return backend(self.store, self.summary)
 
     def _ended(self) -> Future[Outcome]:
         from maple_parsl.runs.watch import watcher

@@ -1,11 +1,13 @@
-"""From a plan to a submitted run: every check first, then the files, then the scheduler."""
+"""From a plan to a submitted run: every check first, then the files, then the scheduler.
+
+What the run reads was looked at when the plan was made (:mod:`maple_parsl.runs.inputs`).
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,7 @@ from pathlib import Path
 from maple_parsl.catalogue import Catalogue, SiteRecord
 from maple_parsl.errors import ComposeError, MapleError, RequestError
 from maple_parsl.plan import Plan, RunPlace
-from maple_parsl.runs import cost, inputs, inside, submit, trust, whereabouts
+from maple_parsl.runs import cost, inside, restart, submit, trust, whereabouts
 from maple_parsl.runs.backend import backend
 from maple_parsl.runs.place import place
 from maple_parsl.runs.prepare import check_script, prepare
@@ -30,6 +32,7 @@ class Terms:
         max_node_hours: limit of this run. force: also with findings of severity error.
         here: in the allocation this process is in. run_root: folder for run directories.
         run_id: the id the run gets, instead of a new one.
+        restarts: how often it may be started again where it fails, see :mod:`maple_parsl.runs.restart`.
     """
 
     yes: bool = False
@@ -39,6 +42,7 @@ class Terms:
     here: bool = False
     run_root: str | None = None
     run_id: str | None = None
+    restarts: int = 0
 
 
 def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, store: Store | None = None) -> Run:
@@ -54,6 +58,8 @@ def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, st
     store = store or Store()
     cwd = catalogue.cwd
     if terms.here:
+        if terms.restarts:
+            raise RequestError("restarts are submitted; a run inside an allocation has none")
         sound(plan, terms.force)
         check_script(plan, cwd)
         trust.check(record, store.root, yes=terms.yes, ask=terms.ask)
@@ -64,9 +70,13 @@ def start(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, st
         granted = None
         chosen = agreed(plan, record, catalogue, terms, store)
     bound = plan.at(chosen)
+    series = None
+    if terms.restarts:
+        limit = cost.lowest(terms.max_node_hours, record.site.defaults)
+        series = {"restarts": restart.begun(plan, terms.restarts, chosen.run_id, cwd, limit, terms.force)}
     try:
         script = prepare(bound, cwd)
-        entry = store.add(bound, here=granted is not None)
+        entry = store.add(bound, here=granted is not None, member=series)
     except MapleError:
         remove(Path(chosen.run_dir))
         raise
@@ -88,11 +98,9 @@ def agreed(plan: Plan, record: SiteRecord, catalogue: Catalogue, terms: Terms, s
     check_script(plan, catalogue.cwd)
     trust.check(record, store.root, yes=terms.yes, ask=terms.ask)
     whereabouts.check(catalogue, record)
-    for note in inputs.check(plan, record.site, catalogue.cwd):
-        warnings.warn(note, RuntimeWarning, stacklevel=3)
     chosen = _place(plan, record, catalogue, terms, store)
     limit, defaults = terms.max_node_hours, record.site.defaults
-    cost.check(plan, defaults, max_node_hours=limit, yes=terms.yes, ask=terms.ask, jobs=jobs)
+    cost.check(plan, defaults, max_node_hours=limit, yes=terms.yes, ask=terms.ask, jobs=jobs, restarts=terms.restarts)
     return chosen
 
 

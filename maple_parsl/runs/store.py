@@ -8,6 +8,7 @@
         intent.<n>.json   written before submission n: unique job name, time, process, host
         submitted.<n>.json  the job id of submission n
         refused.<n>.json  the scheduler's words, when it refused submission n
+        restart.json      what was decided about starting it again
         cancelled.json    somebody asked for the end of the run
         cancel_sent.json  and the scheduler was told
         outcome.json      the final outcome, once it is known
@@ -70,6 +71,8 @@ class Summary:
         process: which process was about to submit it; None after a dry run.
         group: the sweep or chain it belongs to. kind: which of the two. element: its index in a job array; None
             for a job of its own.
+        restarts: what the attempts of a launch share, see :mod:`maple_parsl.runs.restart`; None where none was asked
+            for.
         problem: why the entry cannot be read, if so; the other fields are then empty.
     """
 
@@ -94,6 +97,7 @@ class Summary:
     kind: str | None = None
     element: int | None = None
     hand: str = ""
+    restarts: Mapping[str, Any] | None = None
     problem: str | None = None
 
 
@@ -146,6 +150,7 @@ class Entry:
                 group=None if raw.get("group") is None else _text(raw["group"]),
                 kind=None if raw.get("kind") is None else _text(raw["kind"]),
                 hand=_text(raw.get("hand", "")),
+                restarts=raw["restarts"] if isinstance(raw.get("restarts"), dict) else None,
                 element=None if raw.get("element") is None else int(raw["element"]),
             )
         except (KeyError, TypeError, ValueError, RequestError) as error:
@@ -204,7 +209,8 @@ class Store:
         """Record a run that is about to be submitted; its folder appears at once and whole.
 
         Args:
-            member: ``group``, ``kind`` and ``element`` of a run of a sweep or chain, see :class:`Summary`.
+            member: ``group``, ``kind`` and ``element`` of a run of a sweep or chain, or ``restarts``; see
+                :class:`Summary`.
             here: launched inside an allocation. submits: this process is about to submit it (not for a dry run).
             via: the way to its site.
 

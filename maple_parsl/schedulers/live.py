@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,9 @@ _LIMIT = re.compile(r"limit|time|node count|node configuration|nodes? |cpu count
 _TROUBLE = re.compile(r"unable to contact|connection|timed out|communication|slurm_persist|not responding", re.I)
 
 
-def ask_live(script: Script, path: Path | None, deadline: float = DEADLINE) -> tuple[list[Finding], list[str]]:
+def ask_live(
+    script: Script, path: Path | None, deadline: float = DEADLINE, environ: Mapping[str, str] | None = None
+) -> tuple[list[Finding], list[str]]:
     """Findings of the scheduler itself, and notices on questions that got no answer."""
     parts = {"slurm": (_test_only, _associations, _partitions), "pbs": (_queues,)}.get(script.scheduler, ())
     if not parts:
@@ -31,16 +33,18 @@ def ask_live(script: Script, path: Path | None, deadline: float = DEADLINE) -> t
     notices: list[str] = []
     for part in parts:
         try:
-            found += part(script, path, deadline)
+            found += part(script, path, deadline, environ)
         except SchedulerError as error:
             notices.append(f"live: {error}")
     return found, list(dict.fromkeys(notices))
 
 
-def _test_only(script: Script, path: Path | None, deadline: float) -> Iterator[Finding]:
+def _test_only(
+    script: Script, path: Path | None, deadline: float, environ: Mapping[str, str] | None
+) -> Iterator[Finding]:
     if path is None:
         return
-    answer = commands.run(["sbatch", "--test-only", str(path.absolute())], deadline=deadline)
+    answer = commands.run(["sbatch", "--test-only", str(path.absolute())], deadline=deadline, environ=environ)
     if answer.code == 0:
         return
     if _TROUBLE.search(answer.complaint):
@@ -54,10 +58,12 @@ def _test_only(script: Script, path: Path | None, deadline: float) -> Iterator[F
     yield _finding("live-refused", kind, message, None, "sbatch --test-only", "do what it asks for")
 
 
-def _associations(script: Script, path: Path | None, deadline: float) -> Iterator[Finding]:
+def _associations(
+    script: Script, path: Path | None, deadline: float, environ: Mapping[str, str] | None
+) -> Iterator[Finding]:
     user = pwd.getpwuid(os.getuid()).pw_name
     argv = ["sacctmgr", "-nP", "show", "assoc", f"user={user}", "format=account,partition,qos"]
-    answer = commands.run(argv, deadline=deadline)
+    answer = commands.run(argv, deadline=deadline, environ=environ)
     if answer.code != 0:
         raise SchedulerError(f"sacctmgr: {answer.complaint}")
     rows = [row.split("|") for row in answer.out.splitlines() if row.count("|") >= 2]
@@ -78,11 +84,13 @@ def _associations(script: Script, path: Path | None, deadline: float) -> Iterato
         yield _finding("live-account", "ACCOUNT_PARTITION_QOS", message, qos, "sacctmgr", fix)
 
 
-def _partitions(script: Script, path: Path | None, deadline: float) -> Iterator[Finding]:
+def _partitions(
+    script: Script, path: Path | None, deadline: float, environ: Mapping[str, str] | None
+) -> Iterator[Finding]:
     wanted = script.directive("--partition")
     if wanted is None or not wanted.value or "$" in wanted.value:
         return
-    answer = commands.run(["sinfo", "--all", "--noheader", "--format=%R|%a|%l|%D"], deadline=deadline)
+    answer = commands.run(["sinfo", "--all", "--noheader", "--format=%R|%a|%l|%D"], deadline=deadline, environ=environ)
     if answer.code != 0:
         raise SchedulerError(f"sinfo: {answer.complaint}")
     known: dict[str, list[list[str]]] = {}
@@ -110,12 +118,12 @@ def _too_large(script: Script, nodes: int, name: str, wanted: Directive) -> Iter
         yield _finding("live-queue", "QUEUE_LIMIT", message, asked or wanted, "sinfo", f"at most {nodes} nodes")
 
 
-def _queues(script: Script, path: Path | None, deadline: float) -> Iterator[Finding]:
+def _queues(script: Script, path: Path | None, deadline: float, environ: Mapping[str, str] | None) -> Iterator[Finding]:
     wanted = script.directive("queue")
     if wanted is None or not wanted.value or "$" in wanted.value:
         return
     name = wanted.value.partition("@")[0]
-    answer = commands.run(["qstat", "-Qf"], deadline=deadline)
+    answer = commands.run(["qstat", "-Qf"], deadline=deadline, environ=environ)
     if answer.code != 0:
         raise SchedulerError(f"qstat -Qf: {answer.complaint}")
     queues = {

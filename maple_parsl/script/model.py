@@ -129,7 +129,7 @@ class Arg:
         return str(self.value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Command:
     """A simple command as it will run (functions' bodies at their calls)."""
 
@@ -141,11 +141,16 @@ class Command:
     loop: str = ""
     redirects: tuple[tuple[str, Value], ...] = ()
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The last part of the first word, where known."""
         text = self.words[0].value.text if self.words else None
         return text.rpartition("/")[2] if text else ""
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The words; what is not certain is empty."""
+        return tuple(word.value.text or "" for word in self.words)
 
     def __str__(self) -> str:
         return " ".join(str(w) for w in self.words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -14,6 +15,13 @@ _TASK_END = "MAPLE_END_OF_TASK"
 _START_END = "MAPLE_END_OF_START"
 _SAMPLE_END = "MAPLE_END_OF_SAMPLE"
 _PREFLIGHT_END = "MAPLE_END_OF_PREFLIGHT"
+FIXED = (
+    ("# --- Bookkeeping", "maple_claim"),
+    ('maple_put "$MAPLE_SAMPLE"', _SAMPLE_END),
+    ('maple_put "$MAPLE_RUN_DIR/bin/task.sh"', _TASK_END),
+    ('maple_put "$MAPLE_RUN_DIR/bin/preflight.py"', _PREFLIGHT_END),
+)
+"""Parts of a script that are the same in every one: how the line before them begins, and the line after."""
 # Left in the shell by an interactive session or an outer launcher, they would be read as this job's own.
 _STALE = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK MASTER_ADDR MASTER_PORT"
 
@@ -53,13 +61,13 @@ _OUTLINE = {
 def outline(plan: Plan) -> str:
     """The script with the shipped shell, which is the same in all, reduced to what it does."""
 
-    def short(name: str) -> list[str]:
-        return list(_OUTLINE[name]) if name in _OUTLINE else _shipped(name)
+    def short(name: str) -> tuple[ScriptLine, ...]:
+        return tuple(_text(*_OUTLINE[name])) if name in _OUTLINE else _shipped(name)
 
     return "\n".join(part.text for part in lines(plan, short)) + "\n"
 
 
-def lines(plan: Plan, shipped: Callable[[str], list[str]] | None = None) -> Iterator[ScriptLine]:
+def lines(plan: Plan, shipped: Callable[[str], tuple[ScriptLine, ...]] | None = None) -> Iterator[ScriptLine]:
     """Every line with its origin; ``shipped`` stands in for the text of the shell files."""
     shipped = shipped or _shipped
     yield ScriptLine(plan.shebang)
@@ -74,13 +82,17 @@ def lines(plan: Plan, shipped: Callable[[str], list[str]] | None = None) -> Iter
         "",
     )
     yield from _place(plan)
-    yield from _text("", "# --- Bookkeeping: who owns this run, how it ended, signals", *shipped("batch.sh"))
+    yield from _text("", "# --- Bookkeeping: who owns this run, how it ended, signals")
+    yield from shipped("batch.sh")
     if plan.scheduler == "none":
-        yield from _text("", *shipped("local.sh"))
+        yield from _text("")
+        yield from shipped("local.sh")
     if plan.link:
-        yield from _text("", *shipped("chain.sh"))
+        yield from _text("")
+        yield from shipped("chain.sh")
     if plan.request.watchdog:
-        yield from _text("", "# --- Watchdog", *shipped("watch.sh"))
+        yield from _text("", "# --- Watchdog")
+        yield from shipped("watch.sh")
         stop = int(plan.request.watchdog_action == "stop")
         yield from _text(
             f"MAPLE_WATCHDOG={int(plan.request.watchdog)} MAPLE_WATCH_STOP={stop} MAPLE_WORLD={plan.shape.world_size}"
@@ -102,9 +114,10 @@ def _text(*rows: str) -> Iterator[ScriptLine]:
     return (ScriptLine(row) for text in rows for row in text.split("\n"))
 
 
-def _shipped(name: str) -> list[str]:
+@functools.cache
+def _shipped(name: str) -> tuple[ScriptLine, ...]:
     rows = job.text(name).rstrip("\n").split("\n")
-    return [row for row in rows if not row.startswith(("# shellcheck ", "#!"))]
+    return tuple(_text(*(row for row in rows if not row.startswith(("# shellcheck ", "#!")))))
 
 
 def comment(text: str) -> str:
@@ -215,6 +228,8 @@ def _place(plan: Plan) -> Iterator[ScriptLine]:
             f" MAPLE_LINK={plan.link.number} MAPLE_LINKS={plan.link.of}",
             f"MAPLE_RESUME={int(plan.link.number > 1)}",
         )
+    elif plan.resumes:
+        yield from _text("MAPLE_RESUME=1 # an earlier attempt left checkpoints")
 
 
 def _elements(plan: Plan) -> Iterator[ScriptLine]:
@@ -273,7 +288,7 @@ def _rendezvous(plan: Plan) -> Iterator[ScriptLine]:
         )
 
 
-def _wrapper(plan: Plan, shipped: Callable[[str], list[str]]) -> Iterator[ScriptLine]:
+def _wrapper(plan: Plan, shipped: Callable[[str], tuple[ScriptLine, ...]]) -> Iterator[ScriptLine]:
     launch = plan.launch
     name, devices = launch.visible or ("", "")
     yield from _text("", "# --- What each started process runs")
@@ -292,20 +307,20 @@ def _wrapper(plan: Plan, shipped: Callable[[str], list[str]]) -> Iterator[Script
         f'export MAPLE_SIZE_VARS="{" ".join(launch.size)}" MAPLE_NODE_VARS="{" ".join(launch.node_rank)}"',
         f'export MAPLE_VISIBLE_NAME="{name}" MAPLE_VISIBLE_DEVICES="{devices}"',
     )
-    yield from _text(f"maple_put \"$MAPLE_RUN_DIR/bin/task.sh\" <<'{_TASK_END}'", *shipped("task.sh"), _TASK_END)
+    yield from _text(f"maple_put \"$MAPLE_RUN_DIR/bin/task.sh\" <<'{_TASK_END}'")
+    yield from shipped("task.sh")
+    yield from _text(_TASK_END)
     if plan.request.watchdog:
         yield from _text(
             'export MAPLE_SAMPLE="$MAPLE_RUN_DIR/bin/sample.sh"',
             f"maple_put \"$MAPLE_SAMPLE\" <<'{_SAMPLE_END}'",
-            *shipped("sample.sh"),
-            _SAMPLE_END,
         )
+        yield from shipped("sample.sh")
+        yield from _text(_SAMPLE_END)
     if plan.preflight:
-        yield from _text(
-            f"maple_put \"$MAPLE_RUN_DIR/bin/preflight.py\" <<'{_PREFLIGHT_END}'",
-            *shipped("preflight.py"),
-            _PREFLIGHT_END,
-        )
+        yield from _text(f"maple_put \"$MAPLE_RUN_DIR/bin/preflight.py\" <<'{_PREFLIGHT_END}'")
+        yield from shipped("preflight.py")
+        yield from _text(_PREFLIGHT_END)
     if launch.framework and launch.mode == "node":
         # In a file, so that each node fills in its own NODE_RANK; here it would be the first node's for all.
         for _, program, name in _programs(plan):

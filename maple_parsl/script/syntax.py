@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from threading import local
 from time import process_time
 from typing import TYPE_CHECKING
 
@@ -22,13 +22,18 @@ _MOST_HOLES = 0x1800
 _HOLES = re.compile("[\ue000-\uf7ff]")
 
 
-@cache
-def parser() -> Parser:
-    """The bash grammar, loaded once."""
-    import tree_sitter_bash
-    from tree_sitter import Language, Parser
+_OWN = local()
 
-    return Parser(Language(tree_sitter_bash.language()))
+
+def parser() -> Parser:
+    """The bash grammar, loaded once in each thread: a parser that two threads use at a time crashes."""
+    if not hasattr(_OWN, "parser"):
+        import tree_sitter_bash
+        from tree_sitter import Language, Parser
+
+        _OWN.parser = Parser(Language(tree_sitter_bash.language()))
+    found: Parser = _OWN.parser
+    return found
 
 
 # The grammar takes several assignments on a line as the beginning of a command on the lines below, does not know

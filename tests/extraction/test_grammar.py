@@ -73,6 +73,11 @@ def test_times(catalogue: Catalogue, words: str, minutes: int | None) -> None:
         ("several nodes", None, None),
         ("20 node-hours", None, None),
         ("batch size 16", None, None),
+        ("3n", 3, 4),
+        ("the nodes I need: 3", 3, 4),
+        ("last year we had 64 nodes. Now 3 nodes", 3, 4),
+        ("on a workstation with 1 GPU it was slow. 3 nodes", 3, 4),
+        ("we own four 4090s. 3 nodes", 3, 4),
     ],
 )
 def test_counts(catalogue: Catalogue, words: str, nodes: int | None, gpus: int | None) -> None:
@@ -95,6 +100,10 @@ def test_counts(catalogue: Catalogue, words: str, nodes: int | None, gpus: int |
         ("megatron with tp=4 and pp=2", "megatron-tp4-pp2", "megatron"),
         ("switch from ddp to fsdp", "fsdp", "pytorch"),
         ("ddp. sorry, fsdp", "fsdp", "pytorch"),
+        ("disributed data paralell", "ddp", "pytorch"),
+        ("fuly sharded data parallel", "fsdp", "pytorch"),
+        ("pipline parallelism", "pp", "pytorch"),
+        ("method: fsdp", "fsdp", "pytorch"),
     ],
 )
 def test_paradigms(catalogue: Catalogue, words: str, paradigm: str, framework: str | None) -> None:
@@ -128,6 +137,10 @@ def test_models(catalogue: Catalogue, model: str) -> None:
         ("on the climate_ai allocation", "account", "climate_ai"),
         ("account=x1", "account", "x1"),
         ("-A abc", "account", "abc"),
+        ("project (ClimateML)", "account", "ClimateML"),
+        ("under the ClimateML account", "account", "ClimateML"),
+        ("ClimateML allocation", "account", "ClimateML"),
+        ("preemptabel, 2h", "queue", "preemptable"),
         ("in the preemptable queue", "queue", "preemptable"),
         ("queue: debug-scaling", "queue", "debug-scaling"),
         ("debug-scalling queue", "queue", "debug-scaling"),
@@ -148,6 +161,7 @@ def test_names(catalogue: Catalogue, words: str, field: str, value: str) -> None
         ("train.py --fp16 on 2 nodes", "--fp16"),
         ("train.py trainer.max_steps=10 data=small, 2 nodes", "trainer.max_steps=10 data=small"),
         ("train.py --name 'run 1', 2 nodes", "--name 'run 1'"),
+        ("train.py, which takes --lr 1, on 2 nodes", "--lr 1"),
         ("train.py on 2 nodes", None),
         ("train.py --nodes 2", None),
     ],
@@ -162,6 +176,8 @@ def test_arguments_are_kept_as_written(catalogue: Catalogue, words: str, args: s
     [
         ("polaris ddp t.py 3.5 nodes", "INVALID_VALUE"),
         ("polaris ddp t.py -1 nodes", "INVALID_VALUE"),
+        ("polaris ddp t.py, minus three nodes", "INVALID_VALUE"),
+        ("on our cluster Boreas, 2 nodes, ddp t.py", "UNKNOWN_SITE"),
         ("polaris 8 gpus per node 2 nodes ddp t.py", "GPU_REQUEST"),
         ("polaris 2 nodes 4 gpus each 16 gpus in total ddp t.py", "CONTRADICTION"),
         ("polaris prod 2 nodes 1h ddp t.py account a", "QUEUE_LIMIT"),
@@ -177,6 +193,25 @@ def test_arguments_are_kept_as_written(catalogue: Catalogue, words: str, args: s
 )
 def test_impossible_requests_name_their_class(catalogue: Catalogue, words: str, name: str) -> None:
     assert name in [issue.fault_class for issue in read(catalogue, words).errors]
+
+
+def test_rows_of_a_table_are_labels_and_values(catalogue: Catalogue) -> None:
+    reading = read(catalogue, "| site | polaris |\n| nodes | 3 |\n| queue | preemptable |\n| walltime | 2h |")
+    assert [reading.get(name) for name in ("site", "nodes", "queue", "walltime_min")] == [
+        "polaris",
+        3,
+        "preemptable",
+        120,
+    ]
+
+
+def test_a_number_alone_is_minutes_only_to_slurm(catalogue: Catalogue) -> None:
+    assert read(catalogue, "srun -N 2 -t 45 python t.py on perlmutter").get("walltime_min") == 45
+    assert read(catalogue, "-N 2 -t 45, t.py on perlmutter").get("walltime_min") is None
+
+
+def test_a_time_that_something_takes_gives_way_to_a_limit(catalogue: Catalogue) -> None:
+    assert read(catalogue, "one epoch of t.py takes 3 days; polaris, 2 nodes, 40 minutes").get("walltime_min") == 40
 
 
 def test_an_injection_leaves_no_value(catalogue: Catalogue) -> None:

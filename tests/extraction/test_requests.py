@@ -1,4 +1,4 @@
-"""Requests in words against what they mean: those that were handed over, and sixty written for this grammar."""
+"""Requests in words against what they mean: those that were handed over, and those written to try the grammar."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from maple_parsl.catalogue import Catalogue
 from tests.extraction.score import requests, score
 
 # The written ones on the first try, before the grammar learnt from them: 422 of 440 fields, 1 invented,
-# 15 of 17 classes; the thirty after that: 246 of 255 fields, none invented, 6 of 6 classes.
-BARS = {"handed.jsonl": (0.97, 0.95), "written.jsonl": (0.99, 1.0), "written2.jsonl": (0.99, 1.0)}
+# 15 of 17 classes; the thirty after that: 246 of 255 fields, none invented, 6 of 6 classes; the hundred, by someone who
+# had not seen the grammar: 824 of 856 fields, none invented, 11 of 13 classes.
+BARS = {
+    "handed.jsonl": (0.97, 0.95),
+    "written.jsonl": (0.99, 1.0),
+    "written2.jsonl": (0.99, 1.0),
+    "hundred.jsonl": (0.99, 1.0),
+}
 
 
 @pytest.mark.parametrize("name", BARS)

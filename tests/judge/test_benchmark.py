@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
@@ -10,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from maple_parsl.benchmark.answers import Structured
+from maple_parsl.benchmark.answers import Structured, Words, ablations
 from maple_parsl.benchmark.cases import SEED, BenchCase, cases, sample
-from maple_parsl.benchmark.report import report, text
-from maple_parsl.benchmark.run import plan_all, run
-from maple_parsl.errors import RequestError
+from maple_parsl.benchmark.report import dump, report, text
+from maple_parsl.benchmark.run import Made, Result, compared, plan_all, run
+from maple_parsl.errors import ConfigurationError, RequestError
 from maple_parsl.judge.sites import judged_site
 
 
@@ -54,11 +55,11 @@ def test_a_sample_is_spread_and_the_same_every_time() -> None:
 
 @pytest.mark.timeout(1800)
 def test_a_sample_is_right() -> None:
-    """24 cases, always the same; MAPLE_BENCH_CASES=567 takes all of them."""
+    """From words: 24 cases, always the same; MAPLE_BENCH_CASES=567 takes all of them."""
     count = int(os.environ.get("MAPLE_BENCH_CASES", "24"))
-    results = run(sample(cases(), count, 5), Structured())
+    results = run(sample(cases(), count, 5), Words())
     assert [(result.case.id, result.faults) for result in results if not result.right] == []
-    made = report(results, seed=SEED, command="x", answer="fields", wall_seconds=1.0)
+    made = report(results, seed=SEED, command="x", answer="words", wall_seconds=1.0)
     assert made["accuracy"] == 1.0
     assert text(made).startswith(f"{count} of {count} right (100.0%)")
 
@@ -87,11 +88,53 @@ def test_a_wrong_script_is_a_miss() -> None:
     assert any(fault.startswith("queue: ") for fault in result.faults)
 
 
-def test_plans_of_all_cases_take_less_than_half_a_minute() -> None:
+def test_plans_of_all_cases_from_words_take_less_than_half_a_minute_and_are_those_of_the_fields() -> None:
+    every = cases()
     started = time.process_time()  # of this core: what others do at the same time does not count
-    made = plan_all(cases(), Structured())
+    made = plan_all(every, Words())
     assert time.process_time() - started < 30
-    assert all(script for script, _, _ in made)
+    assert [mine.reason for mine in made if mine.script is None] == []
+    planned = plan_all(every, Structured())
+    assert [case.id for case, one, two in zip(every, made, planned, strict=True) if one.script != two.script] == []
+
+
+def test_the_planner_alone_and_with_an_agent_left_out_makes_the_same_of_a_plain_case() -> None:
+    (case,) = sample(cases(), 1, 3)
+    script = Words()(case)
+    assert [each.name for each in ablations()] == [
+        "words, without retrieval",
+        "words, without verification",
+        "words, without correction",
+        "fields",
+    ]
+    assert {each(case) for each in ablations()} == {script}
+
+
+def test_a_script_that_is_the_same_keeps_its_verdict_and_another_is_judged() -> None:
+    one, two = sample(cases(), 2, 1)
+    right = Made(Structured()(one), "", 0.1, 0.1)
+    before = [
+        Result(one, right, ("queue: as it was judged",), 1.0),
+        Result(two, Made(None, "no", 0.1, 0.1), ("no",), 0.0),
+    ]
+    again = compared(before, Structured(), workers=1)
+    assert again[0].faults == ("queue: as it was judged",)
+    assert again[1].right
+    made = report(before, seed=1, command="x", answer="words", wall_seconds=1.0, others={"fields": again})
+    assert made["others"]["fields"]["same_script"] == 1
+    assert made["others"]["fields"]["right"] == 1
+    assert json.loads(dump(made)) == made
+    assert [row["id"] for row in made["each"]] == [one.id, two.id]
+    assert dump(made).partition('"each"')[2].count("\n") == 5  # a line a case
+
+
+def test_a_model_is_asked_for_only_where_one_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MAPLE_MODEL", raising=False)
+    with pytest.raises(ConfigurationError, match="MAPLE_MODEL"):
+        Words(model=True)
+    monkeypatch.setenv("MAPLE_MODEL", "openai:small@http://127.0.0.1:9/v1")
+    assert Words(model=True).name == "words, with small"
+    assert Words()(sample(cases(), 1, 1)[0])  # without: nothing is asked of a server that is not there
 
 
 def test_the_words_are_not_those_of_the_extractors_tests() -> None:

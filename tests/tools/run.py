@@ -32,6 +32,8 @@ def pytest(*arguments: str, workers: int = 1, seconds: int = 600) -> tuple[str, 
     return (PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--timeout={seconds}", *spread, *arguments)
 
 
+IN = "tests/integration"
+MUTATIONS = "tests/property/test_mutations.py"
 CHECK = Part(
     "static, unit, golden",
     (
@@ -39,26 +41,29 @@ CHECK = Part(
         (str(BIN / "ruff"), "format", "--check", "."),
         (str(BIN / "mypy"),),
         (str(BIN / "lint-imports"),),
-        pytest("tests/unit", "tests/cases", "tests/property", "tests/golden", "tests/extraction", workers=2),
+        pytest("tests/unit", "tests/property", "tests/golden", "tests/extraction", f"--ignore={MUTATIONS}", workers=2),
     ),
     3,
 )
-IN = "tests/integration"
-VERIFIER = (f"{IN}/slurm/test_faults.py", f"{IN}/slurm/test_port.py", f"{IN}/slurm/test_preflight.py")
-VERIFIER += (f"{IN}/torch/test_preflight.py",)
+VERIFIER = ("tests/cases", MUTATIONS, f"{IN}/slurm/test_faults.py", f"{IN}/slurm/test_port.py")
+VERIFIER += (
+    f"{IN}/slurm/test_preflight.py",
+    f"{IN}/torch/test_preflight.py",
+)
 WEEKLY = (f"{IN}/slurm/test_sweeps.py", f"{IN}/slurm/test_hand.py", f"{IN}/slurm/test_manners.py")
-WEEKLY += (f"{IN}/slurm/test_own_cluster.py", f"{IN}/slurm/test_watchdog.py")
-WEEKLY += (f"{IN}/pbs/test_arrays.py", f"{IN}/pbs/test_own_cluster.py")
+WEEKLY += (f"{IN}/slurm/test_own_cluster.py", f"{IN}/slurm/test_watchdog.py", f"{IN}/slurm/test_restarts.py")
+WEEKLY += (f"{IN}/pbs/test_arrays.py", f"{IN}/pbs/test_own_cluster.py", f"{IN}/browser")
+BOOK = (PYTHON, "-m", "tests.tools.docs")
 AGENTS = ("tests/agents", "tests/judge", f"{IN}/slurm/test_judge.py")
 # The stand starts once, and its faults are for one test at a time.
 GLOBUS = (f"{IN}/globus",)
 ELSEWHERE = (f"{IN}/test_ssh.py", f"{IN}/test_fleet_worker.py")
-OTHERS = (*VERIFIER, *WEEKLY, *AGENTS[2:], *GLOBUS, *ELSEWHERE)
+OTHERS = (*VERIFIER[2:], *WEEKLY, *AGENTS[2:], *GLOBUS, *ELSEWHERE)
 PARTS = (
     CHECK,
     Part("main job", (pytest(IN, *(f"--ignore={path}" for path in OTHERS), workers=2), pytest("tests/package")), 14),
     Part("verifier", (pytest(*VERIFIER, workers=2),), 10),
-    Part("weekly use", (pytest(*WEEKLY, workers=2),), 8),
+    Part("weekly use", (pytest(*WEEKLY, workers=2), BOOK), 8),
     Part("agents", (pytest(*AGENTS, workers=2),), 10),
     Part("globus", (pytest(*GLOBUS, seconds=900), pytest(*ELSEWHERE, workers=2)), 12),
 )

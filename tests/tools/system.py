@@ -25,6 +25,7 @@ NEEDED = {
     "nsenter": "util-linux",
     "dash": "dash",
     "shellcheck": "shellcheck",
+    "chromium": "chromium",
 }
 PLUGINS = {
     "/usr/lib/*/slurm-wlm/select_cons_tres.so": "slurm-wlm-basic-plugins",

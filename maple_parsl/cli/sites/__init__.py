@@ -94,9 +94,10 @@ def trial(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="The cost is confirmed.")] = False,
     json: Json = False,
 ) -> Any:
-    """Train a few steps on two nodes, to see that the site's file is right. The cost is shown and asked first.
+    """A preflight on two nodes, to see that the site's file is right. The cost is shown and asked first.
 
-    Exit code 10: the test ran and did not succeed.
+    Ranks, devices, cores, meeting and one small step are looked at. Exit code 10: it did not succeed, or could not be
+    done, as without torch.
     """
     from maple_parsl.cli.sites.trial import try_site
 

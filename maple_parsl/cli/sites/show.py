@@ -28,7 +28,7 @@ def show_site(name: str, origins: bool, as_json: bool) -> None:
     from rich.table import Table
 
     out = console()
-    for group, values in _groups(record).items():
+    for group, values in groups(record).items():
         origin = record.origin(group or "name")
         out.print(clean(group or record.site.name), style="bold")
         out.print(clean(f"  {_behind(origin, origins)}"), style="dim", overflow="fold")
@@ -41,23 +41,23 @@ def show_site(name: str, origins: bool, as_json: bool) -> None:
             mine = record.origin(f"{group}.{key}" if group else key)
             # The heading speaks for the values that share its origin.
             behind = _behind(mine, True) if mine != origin else "as above" if origins else ""
-            table.add_row("", clean(key), clean(_shown(value)), clean(behind))
+            table.add_row("", clean(key), clean(shown(value)), clean(behind))
         out.print(table)
     for notice in record.notices:
         console(stderr=True).print(clean(f"note: {notice}"))
 
 
-def _groups(record: SiteRecord) -> dict[str, dict[str, Any]]:
+def groups(record: SiteRecord) -> dict[str, dict[str, Any]]:
     """The stated values by group: the top level, each table, and each entry of the named ones."""
-    groups: dict[str, dict[str, Any]] = {"": {}}
+    made: dict[str, dict[str, Any]] = {"": {}}
     for key, value in _values(record.site.model_dump(mode="json", exclude_unset=True), ""):
         parts = key.split(".")
         depth = 2 if parts[0] in _NAMED else 3 if key.startswith("queues.entry.") else 1
         depth = min(depth, len(parts) - 1)
         group, rest = ".".join(parts[:depth]), ".".join(parts[depth:])
         if rest not in ("source", "checked_on"):
-            groups.setdefault(group, {})[rest] = value
-    return groups
+            made.setdefault(group, {})[rest] = value
+    return made
 
 
 def _values(value: Any, key: str) -> Iterator[tuple[str, Any]]:
@@ -70,13 +70,14 @@ def _values(value: Any, key: str) -> Iterator[tuple[str, Any]]:
         yield key, value
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value as text, a line per part of a list."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return "\n".join(_shown(inner) for inner in value) if value else "(none)"
+        return "\n".join(shown(inner) for inner in value) if value else "(none)"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_shown(inner)}" for key, inner in value.items() if inner is not None)
+        return ", ".join(f"{key} {shown(inner)}" for key, inner in value.items() if inner is not None)
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -1,4 +1,4 @@
-"""``maple sites test``: a bounded launch on two nodes that shows whether the site's file is right."""
+"""``maple sites test``: a preflight on two nodes that shows whether the site's file is right."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ if TYPE_CHECKING:
     from maple_parsl.request import Request
     from maple_parsl.runs.run import Run
 
-STEPS = 5
-
 
 def trial(site: str, fields: Mapping[str, Any]) -> Request:
-    """What the test launches: the smallest training, for a few steps."""
+    """What the test launches: the preflight of the smallest training, and no training."""
     from maple_parsl.request import Request
 
-    return Request.of(model="gpt", paradigm="ddp", site=site, args=("--steps", str(STEPS)), name="site-test", **fields)
+    return Request.of(model="gpt", paradigm="ddp", site=site, preflight="only", name="site-test", **fields)
 
 
 def try_site(site: str, fields: Mapping[str, Any], *, run_root: str | None, yes: bool, as_json: bool) -> int:
@@ -32,9 +30,26 @@ def try_site(site: str, fields: Mapping[str, Any], *, run_root: str | None, yes:
     confirm = _confirmed(ask, yes)
     run: Run = api.run(request=trial(site, fields), yes=True, ask=ask, show=confirm, run_root=run_root)
     code = followed(run, follow=False, json=as_json)
-    if code == 0 and not as_json:
-        print(f"{site} works: {fields['nodes']} nodes trained {STEPS} steps together")
-    return code
+    return _judged(site, fields["nodes"], run, as_json) if code == 0 else code
+
+
+def _judged(site: str, nodes: int, run: Run, as_json: bool) -> int:
+    """What the preflight of a job that ended well says of the site: 10 where it could not be done."""
+    from maple_parsl.cli.output import clean
+
+    verdict = run.status().preflight or {}
+    found = [said for said in verdict.get("findings", []) if isinstance(said, dict)]
+    undone = not verdict or any(said.get("class") == "PREFLIGHT" for said in found)
+    if not as_json:
+        for said in found:
+            print(clean(f"{said.get('severity')}: {said.get('message')} [{said.get('class')}]"))
+        if undone:
+            print(f"{site} took the job, but the test could not be done in full: maple logs {run.id}")
+        else:
+            but = ", with what is said above" if found else ""
+            place = "1 node" if nodes == 1 else f"{nodes} nodes"
+            print(f"{site} works: all {verdict.get('ranks')} ranks on {place} met and made a step together{but}")
+    return 10 if undone else 0
 
 
 def _confirmed(ask: Callable[[str], bool] | None, yes: bool) -> Callable[[Plan], None]:

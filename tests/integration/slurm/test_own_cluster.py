@@ -82,7 +82,7 @@ def _train(login: Login, facts: dict[str, Any]) -> None:
         timeout=PATIENCE,
     )  # fmt: skip
     assert tested.returncode == 0, tested.stdout + tested.stderr
-    assert "plover works: 2 nodes trained 5 steps together" in tested.stdout
+    assert "plover works: all 2 ranks on 2 nodes met and made a step together" in tested.stdout
 
     trained = login.maple(
         "run", "gpt", "ddp", "plover", "--nodes", "2", "--walltime", "5m", "--queue", "gpu",

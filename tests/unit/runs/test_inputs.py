@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 import maple_parsl
+from maple_parsl.cli import main
 from maple_parsl.errors import RequestError
+from maple_parsl.finding import Finding
 from maple_parsl.plan import Plan
 from maple_parsl.runs import inputs, place
 from maple_parsl.runs.architecture import of_file
@@ -27,7 +29,7 @@ def plan(case: str = "delta", **fields: object) -> Plan:
     return cases.plan(case, model=None, script="train.py", **fields)
 
 
-def check(made: Plan, folder: Path, now: float | None = None) -> list[str]:
+def check(made: Plan, folder: Path, now: float | None = None) -> list[Finding]:
     return inputs.check(made, cases.site(made.site), folder, now)
 
 
@@ -58,7 +60,56 @@ def test_an_input_about_to_be_purged_is_said(tmp_path: Path, monkeypatch: pytest
     made = plan(inputs=["data"])
     assert inputs.check(made, site, tmp_path) == []
     (note,) = inputs.check(made, site, tmp_path, time.time() + 29.5 * 86400)
-    assert "may be deleted after 30 days" in note
+    assert (note.severity, note.rule) == ("note", "input-purge")
+    assert "may be deleted after 30 days" in note.message
+    assert "the test, checked 2026-12-01" in (note.evidence or "")
+
+
+def test_a_purge_is_said_by_the_command_line_and_kept_with_the_plan(
+    fake: FakeScheduler, store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = Path("delta.toml")
+    site.write_text(
+        'extends = "delta"\n[storage]\nsource = "the test"\nchecked_on = 2026-12-01\npurge_days = 30\nnode_local = []\n'
+    )
+    monkeypatch.setattr(place, "_NODE_LOCAL", ("/dev/shm",))
+    Path("data").write_text("x")
+    os.utime("data", (time.time() - 40 * 86400,) * 2)
+    line = [
+        "run",
+        "gpt",
+        "ddp",
+        str(site.absolute()),
+        "-N",
+        "1",
+        "--gpus-per-node",
+        "1",
+        "-t",
+        "30m",
+        "--memory",
+        "16G",
+    ]
+    line += ["-A", "abcd-delta-gpu", "-q", "gpuA100x4", "--input", "data", "--dry-run"]
+    assert main(line) == 0
+    assert "note: " in (said := capsys.readouterr().err)
+    assert "was last used 40 days ago" in " ".join(said.split())
+    (run,) = (Run.open(name) for name in store.ids())
+    assert [found.rule for found in run.plan.findings if found.severity == "note"] == ["input-purge"]
+
+
+@pytest.mark.parametrize("how", [{"dry_run": True}, {"here": True}])
+def test_what_a_run_reads_is_looked_at_here_and_in_a_rehearsal(
+    fake: FakeScheduler, store: Store, monkeypatch: pytest.MonkeyPatch, how: dict[str, bool]
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "77")
+    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "1")
+    Path("key").write_text(VALUE)
+    Path("key").chmod(0o644)
+    with pytest.raises(RequestError, match="chmod 600"):
+        maple_parsl.run(*WORDS, **FIELDS, secrets={"WANDB_API_KEY": "key"}, **how)
+    with pytest.raises(RequestError, match="is not there"):
+        maple_parsl.run(*WORDS, **FIELDS, inputs=["nothing"], **how)
+    assert not store.ids()
 
 
 def test_a_secrets_file_must_be_private(tmp_path: Path) -> None:

@@ -136,17 +136,17 @@ def test_not_here(fake: FakeScheduler, store: Store, monkeypatch: pytest.MonkeyP
 
 
 def test_findings_of_severity_error_stop_it(fake: FakeScheduler, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from maple_parsl import api
+    from maple_parsl.api import composing
     from maple_parsl.finding import Finding
 
     fault = Finding.model_validate({"rule": "r", "class": "C", "severity": "error", "message": "no such GPU"})
-    real = api._composed
+    real = composing.composed
 
     def faulty(*args: Any, **more: Any) -> Any:
         made, record = real(*args, **more)
         return made.model_copy(update={"findings": (fault,)}), record
 
-    monkeypatch.setattr(api, "_composed", faulty)
+    monkeypatch.setattr(composing, "composed", faulty)
     with pytest.raises(ComposeError, match="no such GPU"):
         maple_parsl.run(*WORDS, **FIELDS)
     assert maple_parsl.run(*WORDS, force=True, **FIELDS).job_id
