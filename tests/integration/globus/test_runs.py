@@ -89,5 +89,5 @@ def test_four_words_train_on_the_real_scheduler_elsewhere(client: Client) -> Non
     assert f"{run}: done, code 0" in done.stdout
     metrics = client.json("status", run)["metrics"]
     assert metrics["last_loss"] < metrics["first_loss"]
-    # eight processes said who they are, on two nodes
-    assert {f"rank {rank}" for rank in range(8)} <= set(re.findall(r"rank \d+", client.maple("logs", run).stdout))
+    # the program itself counted eight processes on two nodes
+    assert re.search(r'"world_size": 8\b.*"hosts": \["node\d", "node\d"\]', done.stdout)

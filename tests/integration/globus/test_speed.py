@@ -33,7 +33,8 @@ for _ in range(count):
     run = maple.run(script="job.py", site="slurm-stand", queue="gpu", nodes=1, gpus_per_node=1, walltime="5m", yes=True,
                     template="plain", preflight="off", python="python3", **json.loads(sys.argv[2]))
     took.append(run.result().started - began)
-print(json.dumps([min(took), sorted(trips)[len(trips) // 2] if trips else 0.0]))
+took.sort()
+print(json.dumps([took[len(took) // 2], sorted(trips)[len(trips) // 2] if trips else 0.0]))
 """
 STATUS = """
 import json, time
@@ -91,6 +92,7 @@ def test_from_submission_to_start_is_at_most_three_round_trips_longer(
     assert place.slurm
     with capsys.disabled():
         print(f"\nsubmission to start: {here:.2f} s at the site, {away:.2f} s from outside; a round trip {trip:.2f} s")
+        print("(medians of three; the job notes its start in whole seconds)")
     assert away <= here + 3 * trip + 1.0
 
 
