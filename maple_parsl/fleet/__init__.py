@@ -12,9 +12,9 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -109,7 +109,6 @@ class Fleet:
         self._online: dict[str, tuple[float, bool]] = {}
         self._blocks: dict[str, bool] = {}
         self._lock = threading.Lock()
-        self._pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="maple-fleet")
 
     def answer(self, prompts: Sequence[Prompt], schema: Mapping[str, Any], deadline: float) -> Answers:
         """Answers to all prompts.
@@ -128,7 +127,7 @@ class Fleet:
                 now = self.clock() - began
                 trace += [Step(late, "late, so the next was asked too", now) for late in waiting.values()]
                 tried.add(name)
-                waiting[self._pool.submit(self._ask, name, prompts, schema, end)] = name
+                waiting[_begun(partial(self._ask, name, prompts, schema, end))] = name
             if not waiting:
                 break
             for future in wait(waiting, timeout=self._patience(waiting, end), return_when=FIRST_COMPLETED).done:
@@ -232,6 +231,20 @@ class Fleet:
 
     def _patience(self, waiting: Mapping[Any, str], end: float) -> float:
         return max(0.01, min(self._late_after(waiting), end - self.clock(), 1.0))
+
+
+def _begun(work: Callable[[], tuple[str, ...]]) -> Future[tuple[str, ...]]:
+    """Begin it in a thread that does not keep the program from ending: a lost call would, until its deadline."""
+    made: Future[tuple[str, ...]] = Future()
+
+    def run() -> None:
+        try:
+            made.set_result(work())
+        except BaseException as error:
+            made.set_exception(error)
+
+    threading.Thread(target=run, name="maple-fleet", daemon=True).start()
+    return made
 
 
 def _parts(prompts: Sequence[Prompt]) -> list[list[Any]]:

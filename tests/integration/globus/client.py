@@ -83,6 +83,11 @@ class Client:
         words = ["squeue", "--noheader", "--states=all", f"--name=maple-{run}", "--format=%i"]
         return self.stand.bed.run(words, cwd="/").stdout.split()
 
+    def submits(self, site: str = "slurm-stand") -> int:
+        """How many submissions of calls the service got for the site's endpoint."""
+        path = f"/v3/endpoints/{self.stand.endpoint_id(site)}/submit"
+        return len([call for call in self.stand.calls() if call[2] == path])
+
     def _run(self, argv: Iterable[str], timeout: float) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             list(argv), cwd=self.work, env={**_inherited(), **self.env}, capture_output=True, text=True,

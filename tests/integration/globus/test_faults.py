@@ -81,13 +81,12 @@ def test_a_fault_of_the_service_is_told_and_passes(
 
 @pytest.mark.parametrize("moment", ["noted", "asked", "submitted"])
 def test_a_client_killed_at_any_moment_leaves_one_job_or_none(client: Client, moment: str) -> None:
-    def calls() -> int:
-        return len([path for _, _, path in client.stand.calls() if path.endswith("/submit")])
-
-    before, limit = calls(), time.monotonic() + 240
+    before, limit = client.submits(SITE), time.monotonic() + 240
     come = {
         "noted": lambda: bool(client.runs()),
-        "asked": lambda: calls() >= before + 3,  # where it goes, what is missing there, and the submission itself
+        "asked": lambda: (
+            client.submits(SITE) >= before + 3
+        ),  # where it goes, what is missing there, and the submission itself
         "submitted": lambda: any(client.jobs_of(run) for run in client.runs()),
     }[moment]
     process = client.popen(*client.job(), "--no-wait")

@@ -50,12 +50,12 @@ def rows_of(text: str) -> list[list[object]]:
 
 
 def test_a_hundred_prompts_are_one_round_trip_and_a_warm_answer_costs_one_too(client: Client) -> None:
-    before = [call for call in client.stand.calls() if call[2].endswith("/submit")]
+    before = client.submits(SITES[0])
     rows = rows_of(client.python(USE, words(client, SITES[:1], 6, 100)))
-    after = [call for call in client.stand.calls() if call[2].endswith("/submit")]
+    after = client.submits(SITES[0])
     assert len(rows) == 6
     assert all(row[2] for row in rows)
-    assert len(after) - len(before) == 6
+    assert after - before == 6
     warm = sorted(float(str(row[1])) for row in rows[1:])
     print(f"100 prompts, warm: {warm[len(warm) // 2]:.2f} s at the median, of which 1.00 s in the worker")
 

@@ -30,10 +30,11 @@ if endpoint:
 took = []
 for _ in range(count):
     began = time.time()
-    run = maple.run(script="job.py", site="slurm-stand", nodes=1, gpus_per_node=1, walltime="5m", yes=True,
+    run = maple.run(script="job.py", site="slurm-stand", queue="gpu", nodes=1, gpus_per_node=1, walltime="5m", yes=True,
                     template="plain", preflight="off", python="python3", **json.loads(sys.argv[2]))
     took.append(run.result().started - began)
-print(json.dumps([min(took), sorted(trips)[len(trips) // 2] if trips else 0.0]))
+took.sort()
+print(json.dumps([took[len(took) // 2], sorted(trips)[len(trips) // 2] if trips else 0.0]))
 """
 STATUS = """
 import json, time
@@ -55,7 +56,7 @@ way = Globus(endpoint)
 fleet.answer(prompts, schema, 120)  # loads the model
 asked = {"model": model, "prompts": prompts, "schema": schema, "most": 64, "seconds": 60}
 rows = []
-for _ in range(5):
+for _ in range(3):
     began = time.monotonic()
     fleet.answer(prompts, schema, 120)
     through = time.monotonic() - began
@@ -91,6 +92,7 @@ def test_from_submission_to_start_is_at_most_three_round_trips_longer(
     assert place.slurm
     with capsys.disabled():
         print(f"\nsubmission to start: {here:.2f} s at the site, {away:.2f} s from outside; a round trip {trip:.2f} s")
+        print("(medians of three; the job notes its start in whole seconds)")
     assert away <= here + 3 * trip + 1.0
 
 
@@ -106,9 +108,9 @@ def test_two_hundred_runs_are_told_in_one_call(client: Client, capsys: pytest.Ca
             for path in (store / name).glob("*.json"):
                 path.write_text(path.read_text().replace(run, name))
             shutil.copytree(root / run, root / name, symlinks=True)
-        before = len([path for _, _, path in stand.calls() if path.endswith("/submit")])
+        before = client.submits(SITE)
         count, states, seconds = last(client.python(STATUS))
-        calls = len([path for _, _, path in stand.calls() if path.endswith("/submit")]) - before
+        calls = client.submits(SITE) - before
         with capsys.disabled():
             print(f"\nstatus of {count} runs: {calls} call, {seconds:.2f} s, all {', '.join(states)}")
         assert (count, states, calls) == (200, ["running"], 1)
@@ -123,11 +125,11 @@ def test_a_warm_answer_costs_the_generation_and_one_round_trip(
     model = stand.prefix / "model"
     if not model.exists():
         tiny_model.write(model)
-    rows = last(client.python(INFER, json.dumps([stand.endpoint_id("intel-stand"), str(model), 20])))
+    rows = last(client.python(INFER, json.dumps([stand.endpoint_id("intel-stand"), str(model), 8])))
     through, inside, trip = (median(row[column] for row in rows) for column in range(3))
     ratio = through / (inside + trip)
     with capsys.disabled():
-        print(f"\n20 answers, warm: {through:.2f} s through the fleet, {inside:.2f} s in the worker, a round trip")
+        print(f"\n8 answers, warm: {through:.2f} s through the fleet, {inside:.2f} s in the worker, a round trip")
         print(f"{trip:.2f} s: {ratio:.2f} times their sum")
     assert {row[3] for row in rows} == {1}
     assert through <= 1.15 * inside + 2 * trip

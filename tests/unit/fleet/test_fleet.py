@@ -107,6 +107,9 @@ def test_a_late_answer_is_hedged() -> None:
         ("a", "late, so the next was asked too"),
         ("b", "answered"),
     ]
+    lost = [thread for thread in threading.enumerate() if thread.name == "maple-fleet"]
+    assert lost
+    assert all(thread.daemon for thread in lost)  # the program may end before they do
 
 
 def test_nothing_that_would_start_a_block_is_asked_without_a_limit() -> None:
