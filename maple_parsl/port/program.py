@@ -50,8 +50,9 @@ def main_launch(ranks: ScriptRanks) -> LaunchRanks:
     Raises:
         ComposeError: there is none, or there are several.
     """
-    seen: set[tuple[int, int]] = set()
-    able = [one for one in ranks.launches if parts.trains(one.launch) and parts.once(seen, one.launch.place)]
+    # Of several launches by one line of a function the last is meant: a try of the launch comes before it.
+    at = {(one.launch.place.line, one.launch.place.column): one for one in ranks.launches if parts.trains(one.launch)}
+    able = list(at.values())
     launched = [one for one in able if one.launch.launcher] or able
     if not launched and (unclear := [one for one in ranks.launches if not parts.is_tool(one.launch)]):
         line = unclear[-1].launch.place.line

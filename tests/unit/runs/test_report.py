@@ -119,7 +119,7 @@ def test_a_hand_written_script_has_a_page_too(run: Run) -> None:
     assert raw is not None
     run.entry.write("run.json", {**raw, "hand": "/home/me/job.sh"})
     (run.run_dir / "script.sh").write_text("#!/bin/bash\nsrun <b>python</b> train.py\nexport API_KEY=abcdefghij\n")
-    page = report(Run(run.entry, run._store))
+    page = report(Run(run.entry, run.store))
     assert "srun &lt;b&gt;python" in page
     assert "abcdefghij" not in page
     assert "rank 3 on gpua001 failed first" in page
