@@ -57,6 +57,7 @@ BOOK = (PYTHON, "-m", "tests.tools.docs")
 AGENTS = ("tests/agents", "tests/judge", f"{IN}/slurm/test_judge.py")
 # The stand starts once, and its faults are for one test at a time.
 GLOBUS = (f"{IN}/globus",)
+GLOBUS_SAMPLE = (f"{IN}/globus/test_runs.py", f"{IN}/globus/test_faults.py")
 ELSEWHERE = (f"{IN}/test_ssh.py", f"{IN}/test_fleet_worker.py")
 OTHERS = (*VERIFIER[2:], *WEEKLY, *AGENTS[2:], *GLOBUS, *ELSEWHERE)
 PARTS = (
@@ -65,8 +66,9 @@ PARTS = (
     Part("verifier", (pytest(*VERIFIER, workers=2),), 10),
     Part("weekly use", (pytest(*WEEKLY, workers=2), BOOK), 8),
     Part("agents", (pytest(*AGENTS, workers=2),), 10),
-    Part("globus", (pytest(*GLOBUS, seconds=900), pytest(*ELSEWHERE, workers=2)), 12),
+    Part("globus", (pytest(*GLOBUS_SAMPLE, seconds=900), pytest(*ELSEWHERE, workers=2)), 12),
 )
+ALL_OF_GLOBUS = Part("globus, every fault", (pytest(*GLOBUS, seconds=900),), 40)
 
 
 def run(part: Part, environment: dict[str, str]) -> tuple[bool, float, int, int]:
@@ -92,7 +94,7 @@ def run(part: Part, environment: dict[str, str]) -> tuple[bool, float, int, int]
 
 def main() -> int:
     what = sys.argv[1] if len(sys.argv) > 1 else "test"
-    parts = (CHECK,) if what == "check" else PARTS
+    parts = (CHECK,) if what == "check" else PARTS if what != "full" else (*PARTS, ALL_OF_GLOBUS)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     if what == "full":
         environment |= {
