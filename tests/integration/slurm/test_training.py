@@ -164,7 +164,7 @@ def test_own_script_environment_container_directives(login: Login) -> None:
     log = login.log(run)
     assert status["state"] == "done", log
     assert f"ran ['--lr', '3e-4', \"it's\"] deep red; $(x) 1 {venv}" in log
-    assert log.count("inside image") == 2
+    assert log.count("inside image") == 4  # the processes of the preflight, then the program's
     assert login.bed.job(int(status["job_id"]))["Comment"] == "mine"
 
 
