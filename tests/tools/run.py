@@ -57,7 +57,8 @@ BOOK = (PYTHON, "-m", "tests.tools.docs")
 AGENTS = ("tests/agents", "tests/judge", f"{IN}/slurm/test_judge.py")
 # The stand starts once, and its faults are for one test at a time.
 GLOBUS = (f"{IN}/globus",)
-GLOBUS_SAMPLE = (f"{IN}/globus/test_runs.py", f"{IN}/globus/test_faults.py")
+KILLED = "test_a_client_killed_at_any_moment_leaves_one_job_or_none"
+GLOBUS_SAMPLE = (f"{IN}/globus/test_runs.py", f"{IN}/globus/test_faults.py::{KILLED}")
 ELSEWHERE = (f"{IN}/test_ssh.py", f"{IN}/test_fleet_worker.py")
 OTHERS = (*VERIFIER[2:], *WEEKLY, *AGENTS[2:], *GLOBUS, *ELSEWHERE)
 PARTS = (
