@@ -118,7 +118,7 @@ def _run(
             break
         if text[end : end + 1] in (",", ";") or text[place : place + 1] in (",", ";"):
             break
-    if not words or start >= len(items):
+    if not words or start >= len(items) or items[start].start >= end:  # nothing stands behind a "--"
         return None
     last = max(k for k in range(start, len(items)) if items[k].start < end)
     begin = items[start].start

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from maple_parsl.catalogue import Catalogue
@@ -66,6 +66,7 @@ PIECES = [
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map(" ".join) | st.text(max_size=300))
+@example(words="args --lr -- polaris")
 def test_any_text_is_read(words: str) -> None:
     reading = extract(words, CATALOGUE)
     for value in reading.values.values():
