@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from maple_parsl.request import Request
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="The cost is confirmed.")]
+MaxNodeHours = Annotated[
+    float | None, typer.Option("--max-node-hours", help="Refuse a job that could cost more.", metavar="H")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything, write the files, submit nothing.")]
+RunRoot = Annotated[
+    str | None, typer.Option("--run-root", help="Folder for run directories, seen by all nodes.", metavar="DIR")
+]
+Wait = Annotated[bool | None, typer.Option("--wait/--no-wait", help="Wait for the end (local: unless told not to).")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Show the log while it is written.")]
 RunId = Annotated[str, typer.Argument(metavar="ID", help="A run's id, or the beginning of it or of its last part.")]
 _ARGS = "maple.args"
 

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maple_parsl.cli.options import Json, LaunchCommand, launch_options
+from maple_parsl.cli.options import (
+    DryRun,
+    Follow,
+    Json,
+    LaunchCommand,
+    MaxNodeHours,
+    RunRoot,
+    Wait,
+    Yes,
+    launch_options,
+)
 
 if TYPE_CHECKING:
     from maple_parsl.request import Request
@@ -18,21 +28,13 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @launch_options
 def preflight(
     request: Request,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="The cost is confirmed.")] = False,
-    max_node_hours: Annotated[
-        float | None, typer.Option("--max-node-hours", help="Refuse a job that could cost more.", metavar="H")
-    ] = None,
+    yes: Yes = False,
+    max_node_hours: MaxNodeHours = None,
     here: Annotated[bool, typer.Option("--here", help="Inside the allocation this shell is in.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything, write the files, submit nothing.")
-    ] = False,
-    run_root: Annotated[
-        str | None, typer.Option("--run-root", help="Folder for run directories, seen by all nodes.", metavar="DIR")
-    ] = None,
-    wait: Annotated[
-        bool | None, typer.Option("--wait/--no-wait", help="Wait for the end (local: unless told not to).")
-    ] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show the log while it is written.")] = False,
+    dry_run: DryRun = False,
+    run_root: RunRoot = None,
+    wait: Wait = None,
+    follow: Follow = False,
     json: Json = False,
 ) -> int:
     """Submit only the test of a launch: devices, cores, meeting, one small step.

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maple_parsl.cli.options import Json, LaunchCommand, launch_options
+from maple_parsl.cli.options import (
+    DryRun,
+    Follow,
+    Json,
+    LaunchCommand,
+    MaxNodeHours,
+    RunRoot,
+    Wait,
+    Yes,
+    launch_options,
+)
 from maple_parsl.errors import RequestError
 
 if TYPE_CHECKING:
@@ -24,26 +34,18 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @launch_options
 def run(
     request: Request,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="The cost is confirmed.")] = False,
-    max_node_hours: Annotated[
-        float | None, typer.Option("--max-node-hours", help="Refuse a job that could cost more.", metavar="H")
-    ] = None,
+    yes: Yes = False,
+    max_node_hours: MaxNodeHours = None,
     here: Annotated[bool, typer.Option("--here", help="Launch inside the allocation this shell is in.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Submit in spite of findings of severity error.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything, write the files, submit nothing.")
-    ] = False,
-    run_root: Annotated[
-        str | None, typer.Option("--run-root", help="Folder for run directories, seen by all nodes.", metavar="DIR")
-    ] = None,
+    dry_run: DryRun = False,
+    run_root: RunRoot = None,
     via: Annotated[
         str | None,
         typer.Option("--via", help="The way to the site: here, globus, ssh, or with :ADDRESS.", metavar="WAY"),
     ] = None,
-    wait: Annotated[
-        bool | None, typer.Option("--wait/--no-wait", help="Wait for the end (local: unless told not to).")
-    ] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show the log while it is written.")] = False,
+    wait: Wait = None,
+    follow: Follow = False,
     array: Annotated[
         list[str] | None,
         typer.Option("--array", help="One run per value: NAME=V1,V2 or NAME=0-9 or @FILE; repeat.", metavar="SPEC"),

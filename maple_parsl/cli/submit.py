@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from maple_parsl.cli.options import Json
+from maple_parsl.cli.options import Json, MaxNodeHours, Yes
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 _WORDS = "maple.words"
@@ -30,10 +30,8 @@ def submit(
     context: typer.Context,
     script: Annotated[Path, typer.Argument(help="The job script. Options for sbatch or qsub follow --.")],
     site: Annotated[str | None, typer.Option("--site", help="Site it is for; found on this machine if absent.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="The cost is confirmed.")] = False,
-    max_node_hours: Annotated[
-        float | None, typer.Option("--max-node-hours", help="Refuse a job that could cost more.", metavar="H")
-    ] = None,
+    yes: Yes = False,
+    max_node_hours: MaxNodeHours = None,
     force: Annotated[bool, typer.Option("--force", help="Submit in spite of findings of severity error.")] = False,
     run_root: Annotated[str | None, typer.Option("--run-root", help="Folder for run directories.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
